@@ -1,0 +1,1 @@
+"""What an agent may import: no dependencies, and nothing of paddock."""

@@ -1,0 +1,1 @@
+"""HTTP over a Unix socket, server-sent events, metrics. Only translates; decides nothing."""

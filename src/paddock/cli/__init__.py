@@ -1,0 +1,1 @@
+"""The paddock command, one file a command. Commands are imported only when called."""

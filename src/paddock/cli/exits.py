@@ -1,0 +1,28 @@
+"""Exit codes, and the error that a command raises to end with one. Scripts rely on these."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import click
+
+
+class ExitCode(IntEnum):
+    DONE = 0
+    ENDED_OTHERWISE = 1
+    BAD_USAGE = 2
+    REFUSED = 3
+    NOT_FOUND = 4
+    NO_DAEMON = 69
+    BUG = 70
+    INTERRUPTED = 130
+    # What a shell reports for a program that SIGPIPE ended: the reader went away.
+    BROKEN_PIPE = 141
+
+
+class CommandError(click.ClickException):
+    """Says in one line what was wrong and what to do, and ends the program with its code."""
+
+    def __init__(self, message: str, code: ExitCode = ExitCode.BAD_USAGE) -> None:
+        super().__init__(message)
+        self.code = code

@@ -1,0 +1,226 @@
+"""What the fleet is expected to hold, and whether one more run fits: the two sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .policy import Policy, SizingPolicy
+from .sizing import NOTHING, Moments, quantile
+
+
+@dataclass(slots=True)
+class _Held:
+    group: str
+    limit_bytes: int
+    used_bytes: int = 0
+
+    @property
+    def fixed_bytes(self) -> int:
+        return max(self.limit_bytes, self.used_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Additive facts about a set of attempts; a candidate's or victim's are added or taken off."""
+
+    fixed_bytes: int = 0  # groups without evidence: max(limit, in use) each
+    learned_used_bytes: int = 0
+    learned_limit_bytes: int = 0
+    used_bytes: int = 0
+    moments: Moments = NOTHING
+
+    def plus(self, other: Sums, sign: int = 1) -> Sums:
+        return Sums(
+            self.fixed_bytes + sign * other.fixed_bytes,
+            self.learned_used_bytes + sign * other.learned_used_bytes,
+            self.learned_limit_bytes + sign * other.learned_limit_bytes,
+            self.used_bytes + sign * other.used_bytes,
+            self.moments
+            if other.moments is NOTHING
+            else [a + sign * b for a, b in zip(self.moments, other.moments, strict=True)],
+        )
+
+    @property
+    def guaranteed_bytes(self) -> int:
+        """What it takes if everybody goes to the limit at once."""
+        return self.fixed_bytes + max(self.learned_limit_bytes, self.learned_used_bytes)
+
+    def modelled_bytes(self, policy: SizingPolicy) -> float:
+        """The quantile of the learned attempts' sum; never more than all their walls."""
+        return min(quantile(self.moments, policy), float(self.learned_limit_bytes))
+
+    def expected_bytes(self, policy: SizingPolicy) -> int:
+        """What is promised: the model, or what is in use where that is more."""
+        modelled = self.modelled_bytes(policy)
+        return self.fixed_bytes + int(max(modelled, self.learned_used_bytes))
+
+
+class Demand:
+    """The memory held by everything that is starting, running or stopping."""
+
+    __slots__ = ("_changes", "_expected", "_held", "_members", "_moments", "policy", "sums")
+
+    def __init__(self, policy: SizingPolicy) -> None:
+        self.sums = Sums()
+        self.policy = policy
+        self._held: dict[str, _Held] = {}
+        self._members: dict[str, set[str]] = {}
+        self._moments: dict[str, Moments] = {}  # of groups with evidence
+        self._changes = 0
+        self._expected: int | None = 0
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __contains__(self, run: str) -> bool:
+        return run in self._held
+
+    def enter(self, run: str, *, group: str, limit_bytes: int) -> None:
+        self._held[run] = held = _Held(group, limit_bytes)
+        self._members.setdefault(group, set()).add(run)
+        self._set(self.sums.plus(self._sums_of(held)))
+
+    def leave(self, run: str) -> None:
+        held = self._held.pop(run)
+        self._members[held.group].discard(run)
+        if not self._members[held.group]:
+            del self._members[held.group]
+        self._set(self.sums.plus(self._sums_of(held), -1))
+        self._changes += 1
+        if self._changes >= 256 or not self._held:
+            self._recount()  # floating sums drift by rounding; a recount now and then ends it
+
+    def use(self, run: str, used_bytes: int) -> None:
+        held = self._held[run]
+        before = held.fixed_bytes
+        grown = used_bytes - held.used_bytes
+        held.used_bytes = used_bytes
+        s = self.sums
+        if held.group in self._moments:
+            learned = s.learned_used_bytes + grown
+            self._set(
+                Sums(s.fixed_bytes, learned, s.learned_limit_bytes, s.used_bytes + grown, s.moments)
+            )
+            return
+        fixed = s.fixed_bytes + held.fixed_bytes - before
+        used = s.used_bytes + grown
+        self._set(Sums(fixed, s.learned_used_bytes, s.learned_limit_bytes, used, s.moments))
+
+    def learn(self, group: str, moments: Moments | None) -> None:
+        """What is now known of a group; every attempt of it is counted anew."""
+        if moments is self._moments.get(group):
+            return
+        if moments is None:
+            self._moments.pop(group, None)
+        else:
+            self._moments[group] = moments
+        if group in self._members:
+            self._recount()
+
+    def learned(self, group: str) -> bool:
+        return group in self._moments
+
+    def used_by(self, run: str) -> int:
+        return self._held[run].used_bytes
+
+    @property
+    def expected_bytes(self) -> int:
+        if self._expected is None:
+            self._expected = self.sums.expected_bytes(self.policy)
+        return self._expected
+
+    def expected_with(self, *, group: str, limit_bytes: int) -> int:
+        """What would be expected with one more attempt of this group.
+
+        Where the learned attempts already use more than their model says, the newcomer's share
+        comes on top of what is in use.
+        """
+        one = self.one(group=group, limit_bytes=limit_bytes)
+        after = self.sums.plus(one)
+        modelled = after.modelled_bytes(self.policy)
+        share = modelled - self.sums.modelled_bytes(self.policy) if one.learned_limit_bytes else 0.0
+        learned = max(modelled, self.sums.learned_used_bytes + share)
+        return after.fixed_bytes + int(learned)
+
+    def one(self, *, group: str, limit_bytes: int) -> Sums:
+        """What one more attempt of this group would add."""
+        return self._sums_of(_Held(group, limit_bytes))
+
+    def without(self, runs: Iterable[str]) -> Sums:
+        sums = self.sums
+        for run in runs:
+            sums = sums.plus(self._sums_of(self._held[run]), -1)
+        return sums
+
+    def _sums_of(self, held: _Held) -> Sums:
+        moments = self._moments.get(held.group)
+        if moments is None:
+            return Sums(fixed_bytes=held.fixed_bytes, used_bytes=held.used_bytes)
+        return Sums(0, held.used_bytes, held.limit_bytes, held.used_bytes, moments)
+
+    def recounted(self) -> Sums:
+        """The sums made anew from every attempt; the kept ones must agree with it."""
+        vector = [0.0] * len(NOTHING)
+        for group, members in self._members.items():
+            moments = self._moments.get(group)
+            if moments is not None:
+                n = len(members)
+                vector = [v + n * m for v, m in zip(vector, moments, strict=True)]
+        ones = [self._sums_of(held) for held in self._held.values()]
+        limits = sum(one.learned_limit_bytes for one in ones)
+        return Sums(
+            sum(one.fixed_bytes for one in ones),
+            sum(one.learned_used_bytes for one in ones),
+            limits,
+            sum(one.used_bytes for one in ones),
+            vector if limits else NOTHING,
+        )
+
+    def _recount(self) -> None:
+        self._changes = 0
+        self._set(self.recounted())
+
+    def _set(self, sums: Sums) -> None:
+        self.sums = sums
+        self._expected = None
+
+
+@dataclass(frozen=True, slots=True)
+class Newcomer:
+    group: str
+    limit_bytes: int
+    by_limits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The two sums for one candidate; it fits when nothing is short."""
+
+    need_bytes: int
+    wall_short_bytes: int  # > 0: over the fleet wall
+    host_short_bytes: int  # > 0: the host would fall below its floor of free memory
+    by_limits: bool = False  # counted with everybody's full limit, although sizes are known
+
+    @property
+    def short_bytes(self) -> int:
+        return max(self.wall_short_bytes, self.host_short_bytes)
+
+    def __bool__(self) -> bool:
+        return self.short_bytes <= 0
+
+
+def fit(demand: Demand, policy: Policy, one: Newcomer, *, available_bytes: int) -> Fit:
+    """Both sums of design.md: within the fleet's wall, and within what the host has free."""
+    after = demand.expected_with(group=one.group, limit_bytes=one.limit_bytes)
+    wall_after = after
+    if one.by_limits:
+        wall_after = max(after, demand.sums.guaranteed_bytes + one.limit_bytes)
+    # What is promised but not yet in use will come out of MemAvailable.
+    still_to_come = after - demand.sums.used_bytes
+    return Fit(
+        need_bytes=after - demand.expected_bytes,
+        wall_short_bytes=wall_after - policy.wall_bytes,
+        host_short_bytes=policy.free_floor_bytes - (available_bytes - still_to_come),
+        by_limits=wall_after > after,
+    )

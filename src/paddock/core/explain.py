@@ -1,0 +1,112 @@
+"""Why a run waits, where it stands and how it ended: sentences, made only when asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from .breaker import HalfOpen, Open
+from .fleet import Fleet
+from .pressure import Rung
+from .run import Ended, Priority, Queued, Run, Running, Starting, Stopping
+from .units import format_duration, format_size
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    place: int | None  # 1 is next; None while it does not stand in line
+    sentence: str
+
+
+def waiting(fleet: Fleet, run: Run) -> Waiting:
+    """Why a queued run does not run yet, with the numbers."""
+    state = run.state
+    assert isinstance(state, Queued)
+    if state.unmet:
+        return Waiting(None, f"waits for {_names(fleet, sorted(state.unmet))} to succeed")
+    if state.not_before_at is not None:
+        left = format_duration(max(0.0, state.not_before_at - fleet.now))
+        return Waiting(None, f"tried again in {left} ({state.because})")
+    place = fleet.queue.place(run.id)
+    return Waiting(place, _in_line(fleet, run, place))
+
+
+def sentence(fleet: Fleet, run: Run) -> str:
+    """One sentence for whatever state a run is in."""
+    state = run.state
+    match state:
+        case Queued():
+            return waiting(fleet, run).sentence
+        case Starting():
+            return f"starting for {format_duration(fleet.now - state.since_at)}"
+        case Running():
+            frozen = f", frozen by {state.frozen}" if state.frozen else ""
+            return f"running for {format_duration(fleet.now - state.since_at)}{frozen}"
+        case Stopping():
+            return f"stopping ({state.phase.name.lower()}): {state.because}"
+        case Ended():
+            return f"{state.outcome}: {state.because}"
+        case _:
+            assert_never(state)
+
+
+def _in_line(fleet: Fleet, run: Run, place: int) -> str:
+    at_place = f"at place {place} in the queue"
+    blocked = _blocked(fleet, run)
+    if blocked is not None:
+        return f"{at_place}: {blocked}"
+    limit = fleet.policy.max_agents
+    if limit is not None and len(fleet.live) >= limit:
+        return f"{at_place}: all {limit} agents allowed at once are at work"
+    behind = _behind(fleet, run)
+    fits = fleet.fit(run)
+    if fits is None:
+        return f"{at_place}: the host's memory has not been read yet"
+    if fits:
+        return f"{at_place}: there is room, and it is {behind or 'next'}"
+    if fits.wall_short_bytes >= fits.host_short_bytes:
+        held, wall = format_size(fleet.demand.expected_bytes), format_size(fleet.policy.wall_bytes)
+        facts = f"{len(fleet.live)} at work are expected to need {held} of the fleet's {wall}"
+    else:
+        assert fleet.host is not None
+        free = format_size(fleet.host.available_bytes or 0)
+        floor = format_size(fleet.policy.free_floor_bytes)
+        facts = f"the host has {free} free, part of it promised, and keeps {floor}"
+    if fits.by_limits:
+        facts = f"{facts}; full limits count while the CPUs are short or the last starts settle"
+    need, short = format_size(fits.need_bytes), format_size(fits.short_bytes)
+    behind = f", {behind}" if behind else ""
+    return f"{at_place}: needs {need}, {short} short{behind} ({facts})"
+
+
+def _blocked(fleet: Fleet, run: Run) -> str | None:
+    """What stands in the way whatever the memory."""
+    breaker = fleet.group(run.spec.group).breaker
+    if isinstance(breaker, Open):
+        left = format_duration(max(0.0, breaker.until_at - fleet.now))
+        failed = len(breaker.failed_at)
+        return (
+            f"the breaker of {run.spec.group} is open after {failed} failures; one probe in {left}"
+        )
+    if isinstance(breaker, HalfOpen) and breaker.probe is not None:
+        return f"the breaker of {run.spec.group} lets one probe run first ({breaker.probe})"
+    rung = fleet.ladder.rung
+    if rung >= Rung.QUEUE:
+        return f"nothing starts under pressure: {fleet.ladder.because}"
+    if rung >= Rung.SKIP_LOW and run.priority is Priority.LOW:
+        return f"low priority waits under pressure: {fleet.ladder.because}"
+    return None
+
+
+def _behind(fleet: Fleet, run: Run) -> str:
+    names = fleet.queue.ahead_of(run.id, most=2)
+    place = fleet.queue.place(run.id)
+    if not names:
+        return f"behind {place - 1} more urgent" if place > 1 else ""
+    more = f" and {place - 1 - len(names)} more" if place - 1 > len(names) else ""
+    return f"behind {_names(fleet, names)}{more}"
+
+
+def _names(fleet: Fleet, runs: list[str]) -> str:
+    known = [fleet.runs[run].spec.name if run in fleet.runs else run for run in runs]
+    return " and ".join(known)

@@ -1,0 +1,315 @@
+"""All runs and everything decisions look at. Changed by `step` alone, through `move`.
+
+Holds the indexes that keep a step's cost independent of how many runs wait, and nothing that
+could not be built again from the runs, the groups and the heartbeats (see `restore`).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from .actions import Action
+from .admission import Demand, Fit, Newcomer, fit
+from .breaker import Breaker, Closed, Open, lets_start
+from .events import Host
+from .heartbeat import Heartbeat
+from .policy import Admission, Policy
+from .pressure import Ladder
+from .queue import Entry, Queue
+from .run import (
+    ALLOWED_MOVES,
+    Ended,
+    Live,
+    Outcome,
+    Queued,
+    Run,
+    Running,
+    Starting,
+    State,
+)
+from .sizing import SizeModel
+
+
+class ForbiddenMove(Exception):
+    """A move that is not in ALLOWED_MOVES: a bug in paddock, never the user's fault."""
+
+
+class Change(NamedTuple):
+    """One state left and one entered: what is remembered, and what the story tells."""
+
+    run: Run
+    before: State | None
+    because: str
+
+
+class TimerKind(IntEnum):
+    RUN = 0
+    BREAKER = 1
+    HEARTBEAT = 2
+    WAKE = 3  # look at the queue again
+
+
+class Timer(NamedTuple):
+    at: float
+    kind: TimerKind
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round of relief. The next waits until its victims are gone, or it has lasted too long."""
+
+    victims: tuple[str, ...]
+    give_up_at: float
+    kill: bool = False
+
+
+class Group:
+    """Runs that share a breaker and a learned size: agent × repository × role."""
+
+    __slots__ = ("breaker", "durations_s", "size")
+
+    def __init__(self, policy: Policy) -> None:
+        self.breaker: Breaker = Closed()
+        self.size = SizeModel(policy.sizing)
+        self.durations_s: deque[float] = deque(maxlen=64)
+
+
+class Fleet:
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.now = 0.0
+        self.host: Host | None = None
+        self.ladder = Ladder()
+        self.round: Round | None = None
+        self.runs: dict[str, Run] = {}
+        self.live: dict[str, float] = {}  # run → since when it uses what it uses
+        self.queue = Queue()  # ready runs only
+        self.waiting = 0  # all that are Queued, ready or not
+        self.demand = Demand(policy.sizing)
+        self.groups: dict[str, Group] = {}
+        self.heartbeats: dict[str, Heartbeat] = {}
+        self.dependents: dict[str, dict[str, None]] = {}
+        self.blocked_since: dict[str, float] = {}  # heads that did not fit, since when
+        self.claimant: str | None = None  # others are being stopped for this run
+        self.last_look: tuple[int, int] | None = None  # expected, available at the last full look
+        self.changes: list[Change] = []  # of the present step
+        self.actions: list[Action] = []  # of the present step
+        self.changed_groups: set[str] = set()  # since somebody took them to the store
+        self._sequence = 0
+        self._live_at_look = 0
+        self._ended: deque[str] = deque()
+        self._timers: list[Timer] = []
+
+    # -- what others ask ------------------------------------------------------------------
+
+    @property
+    def next_deadline(self) -> float | None:
+        """When a `TimePassed` is due; None when nothing waits for time."""
+        timers = self._timers
+        while timers and not self._valid(timers[0]):
+            heapq.heappop(timers)
+        return timers[0].at if timers else None
+
+    def group(self, name: str) -> Group:
+        if name not in self.groups:
+            self.groups[name] = Group(self.policy)
+        return self.groups[name]
+
+    def live_runs(self) -> Iterator[Run]:
+        return (self.runs[run] for run in self.live)
+
+    def fit(self, run: Run) -> Fit | None:
+        """Both sums for one more attempt of a run; None when the host could not be read."""
+        if self.host is None or self.host.available_bytes is None:
+            return None
+        one = Newcomer(run.spec.group, run.limit_bytes, by_limits=not self._may_overcommit())
+        return fit(self.demand, self.policy, one, available_bytes=self.host.available_bytes)
+
+    # -- the few functions that change it -------------------------------------------------
+
+    def next_sequence(self) -> int:
+        self._sequence += 1
+        return self._sequence
+
+    def add(self, run: Run, because: str) -> None:
+        """A run that is new here: just submitted, or loaded from the store."""
+        self._sequence = max(self._sequence, run.sequence)
+        run = self._tagged(run)
+        self.runs[run.id] = run
+        self._enter(run)
+        self.changes.append(Change(run, None, because))
+
+    def move(self, run: Run, state: State, because: str, **facts: Any) -> Run:
+        """Leave one state for another; every index follows here and nowhere else."""
+        before = run.state
+        if type(state) not in ALLOWED_MOVES[type(before)]:
+            names = f"{type(before).__name__} to {type(state).__name__}"
+            raise ForbiddenMove(f"run {run.id}: {names}")
+        after = replace(run, state=state, **facts)
+        self._leave(run, after)
+        after = self._tagged(after)
+        self.runs[run.id] = after
+        self._enter(after, before)
+        self.changes.append(Change(after, before, because))
+        return after
+
+    def amend(self, run: Run, because: str, **facts: Any) -> None:
+        """Change what is known of a run, not where it stands."""
+        after = replace(run, **facts)
+        self.runs[run.id] = after
+        self.changes.append(Change(after, run.state, because))
+
+    def sample(self, run: Run, used_bytes: int) -> None:
+        """The attempt's use from now on; until now it used what was sampled last."""
+        self._observe(run)
+        self.demand.use(run.id, used_bytes)
+
+    def set_breaker(self, group: str, breaker: Breaker) -> None:
+        """The group's runs are passed over in the queue whenever the breaker says so."""
+        owner = self.group(group)
+        if breaker == owner.breaker:
+            return
+        owner.breaker = breaker
+        self.changed_groups.add(group)
+        if lets_start(breaker):
+            self.queue.unpark(group)
+        else:
+            self.queue.park(group)
+        if isinstance(breaker, Open):
+            self.wake(Timer(breaker.until_at, TimerKind.BREAKER, group))
+
+    def adopt(self, name: str, group: Group) -> None:
+        """A group as it was remembered."""
+        breaker, group.breaker = group.breaker, Closed()
+        self.groups[name] = group
+        self.set_breaker(name, breaker)
+        self.relearn(name)
+
+    def set_heartbeat(self, heartbeat: Heartbeat) -> None:
+        self.heartbeats[heartbeat.name] = heartbeat
+        self.wake(Timer(heartbeat.next_at, TimerKind.HEARTBEAT, heartbeat.name))
+
+    def relearn(self, group: str) -> None:
+        """Count the group's attempts by what is known of it now."""
+        learned = self.policy.admission is Admission.LEARNED
+        moments = self.group(group).size.moments(self.policy.sizing) if learned else None
+        self.demand.learn(group, moments)
+        self.changed_groups.add(group)
+
+    def wake(self, timer: Timer) -> None:
+        heapq.heappush(self._timers, timer)
+        if len(self._timers) > 64 + 4 * (len(self.runs) + len(self.groups)):
+            self._timers = [t for t in set(self._timers) if self._valid(t)]
+            heapq.heapify(self._timers)
+
+    def due(self) -> Iterator[Timer]:
+        """Timers whose time has come, each once, oldest first."""
+        while True:
+            at = self.next_deadline
+            if at is None or at > self.now:
+                return
+            yield heapq.heappop(self._timers)
+
+    def looked(self, host: Host) -> None:
+        """The host was sampled; what started since then is seen from now on."""
+        self.host = host
+        if self._live_at_look + self._growth() <= len(self.live):
+            self.last_look = None  # the pace held somebody back
+        self._live_at_look = len(self.live)
+
+    # -- inside ---------------------------------------------------------------------------
+
+    def _may_overcommit(self) -> bool:
+        slow = self.host is not None and self.host.slowdown > self.policy.sizing.overcommit_slowdown
+        return not slow and len(self.live) < self._live_at_look + self._growth()
+
+    def _growth(self) -> int:
+        sizing = self.policy.sizing
+        return max(sizing.overcommit_growth_least, int(sizing.overcommit_growth * len(self.live)))
+
+    def _leave(self, run: Run, after: Run) -> None:
+        state = run.state
+        if isinstance(state, Queued):
+            self.waiting -= 1
+            if state.ready:
+                self.queue.remove(run.id, served=isinstance(after.state, Starting))
+            for need in state.unmet:
+                self._forget_dependent(need, run.id)
+            if not isinstance(after.state, Queued):
+                self.blocked_since.pop(run.id, None)
+        elif isinstance(state, Live) and not after.live:
+            self._observe(run)
+            self.demand.leave(run.id)
+            del self.live[run.id]
+
+    def _enter(self, run: Run, before: State | None = None) -> None:
+        state = run.state
+        if isinstance(state, Queued):
+            self.waiting += 1
+            for need in state.unmet:
+                self.dependents.setdefault(need, {})[run.id] = None
+            if state.ready:
+                entry = Entry(run.tag, run.sequence, run.id, run.spec.group, run.enqueued_at)
+                self.queue.add(entry, run.priority)
+        elif isinstance(state, Live) and not isinstance(before, Live):
+            limit = state.hold.limit_bytes
+            model = self.group(run.spec.group).size
+            model.limit_bytes = max(model.limit_bytes, limit)
+            self.demand.enter(run.id, group=run.spec.group, limit_bytes=limit)
+            self.live[run.id] = self.now
+        elif isinstance(state, Ended):
+            self._ended.append(run.id)
+            self._forget_old()
+        if state.deadline_at is not None:
+            self.wake(Timer(state.deadline_at, TimerKind.RUN, run.id))
+
+    def _tagged(self, run: Run) -> Run:
+        """A run's place is given when it first lines up, and kept from then on."""
+        if run.tag or not (isinstance(run.state, Queued) and run.state.ready):
+            return run
+        return replace(run, tag=self.queue.new_tag(run.priority, group=run.spec.group))
+
+    def _observe(self, run: Run) -> None:
+        since_at = self.live[run.id]
+        if self.now > since_at and isinstance(run.state, Running):
+            used = self.demand.used_by(run.id)
+            size = self.group(run.spec.group).size
+            size.observe(used, seconds=self.now - since_at, at=self.now)
+        self.live[run.id] = self.now
+
+    def _forget_dependent(self, need: str, run: str) -> None:
+        waiting = self.dependents.get(need)
+        if waiting is not None:
+            waiting.pop(run, None)
+            if not waiting:
+                del self.dependents[need]
+
+    def _forget_old(self) -> None:
+        while len(self._ended) > self.policy.keep_ended:
+            self.runs.pop(self._ended.popleft(), None)
+
+    def _valid(self, timer: Timer) -> bool:
+        if timer.kind is TimerKind.RUN:
+            run = self.runs.get(timer.key)
+            return run is not None and run.state.deadline_at == timer.at
+        if timer.kind is TimerKind.BREAKER:
+            group = self.groups.get(timer.key)
+            return (
+                group is not None
+                and isinstance(group.breaker, Open)
+                and group.breaker.until_at == timer.at
+            )
+        if timer.kind is TimerKind.HEARTBEAT:
+            heartbeat = self.heartbeats.get(timer.key)
+            return heartbeat is not None and heartbeat.next_at == timer.at
+        return timer.key in self.queue
+
+
+def outcome_of(run: Run) -> Outcome | None:
+    return run.state.outcome if isinstance(run.state, Ended) else None

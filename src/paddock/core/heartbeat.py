@@ -1,0 +1,42 @@
+"""Periodic low-priority runs: when the next one is due, and whether it is skipped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from .pressure import Rung
+from .run import Priority, RunSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    template: RunSpec
+    every_s: float
+    next_at: float
+    beats: int = 0
+    skipped_pressure: int = 0
+    skipped_busy: int = 0
+    last_run: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.template.id
+
+
+def beat(
+    heartbeat: Heartbeat, *, at: float, rung: Rung, busy: bool
+) -> tuple[Heartbeat, RunSpec | None]:
+    """The heartbeat after its time came, and the run to submit unless it is skipped."""
+    # Beats missed while nobody looked (a suspended laptop) are not made up for.
+    missed = int((at - heartbeat.next_at) // heartbeat.every_s)
+    after = replace(heartbeat, next_at=heartbeat.next_at + (missed + 1) * heartbeat.every_s)
+    if rung >= Rung.SKIP_LOW:
+        return replace(after, skipped_pressure=after.skipped_pressure + 1), None
+    if busy:
+        return replace(after, skipped_busy=after.skipped_busy + 1), None
+    number = after.beats + 1
+    run_id = f"{heartbeat.name}.{number}"
+    spec = replace(
+        heartbeat.template, id=run_id, priority=Priority.LOW, heartbeat=heartbeat.name, needs=()
+    )
+    return replace(after, beats=number, last_run=run_id), spec

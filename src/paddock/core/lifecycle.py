@@ -1,0 +1,346 @@
+"""One attempt's way from start to end: starting it, stopping it, and what its end means."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from . import breaker as breakers
+from .actions import (
+    AskCheckpoint,
+    FreezeAttempt,
+    KillAttempt,
+    StartAttempt,
+    TerminateAttempt,
+    ThawAttempt,
+    WarnAttempt,
+)
+from .fleet import Fleet
+from .retry import Verdict, again, judge
+from .run import (
+    Attempt,
+    Ended,
+    Exit,
+    Frozen,
+    Hold,
+    Outcome,
+    Queued,
+    Run,
+    Running,
+    Starting,
+    StopPhase,
+    Stopping,
+)
+from .timeouts import hard_timeout_s, soft_timeout_s
+from .units import format_duration
+
+# -- start --------------------------------------------------------------------------------
+
+
+def start(fleet: Fleet, run: Run, *, need_bytes: int) -> None:
+    group = run.spec.group
+    fleet.set_breaker(group, breakers.with_probe(fleet.group(group).breaker, run=run.id))
+    hold = Hold(run.limit_bytes, need_bytes)
+    attempt = Attempt(run.id, run.attempts + 1)
+    give_up_at = fleet.now + fleet.policy.timeouts.start_s
+    state = Starting(fleet.now, attempt.number, hold, give_up_at)
+    fleet.move(run, state, "memory is free for it", attempts=attempt.number)
+    fleet.actions.append(StartAttempt(attempt, run.limit_bytes, resume=attempt.number > 1))
+
+
+def started(fleet: Fleet, run: Run) -> None:
+    state = run.state
+    if not isinstance(state, Starting):
+        return  # stopping already, or told twice
+    policy = fleet.policy.timeouts
+    durations_s = fleet.group(run.spec.group).durations_s
+    hard_s = hard_timeout_s(run.spec, policy, durations_s=durations_s)
+    soft_s = soft_timeout_s(run.spec, hard_s=hard_s)
+    running = Running(
+        fleet.now,
+        state.attempt,
+        state.hold,
+        soft_at=None if soft_s is None else fleet.now + soft_s,
+        hard_at=None if hard_s is None else fleet.now + hard_s,
+    )
+    fleet.move(run, running, "the agent runs")
+
+
+# -- stop ---------------------------------------------------------------------------------
+
+
+def stop(fleet: Fleet, run: Run, *, outcome: Outcome, because: str, phase: StopPhase) -> None:
+    """Begin to stop an attempt, or press harder on one that is being stopped already."""
+    state = run.state
+    assert isinstance(state, Starting | Running | Stopping)
+    if isinstance(state, Stopping):
+        _stop_again(
+            fleet, run, state, cancelled=because if _cancels(outcome) else None, phase=phase
+        )
+        return
+    if isinstance(state, Running) and state.frozen is not None and phase < StopPhase.KILLED:
+        fleet.actions.append(ThawAttempt(run.attempt))  # frozen, it could not hear
+    _press(fleet, run, _stopping(fleet, state, outcome=outcome, because=because), phase)
+
+
+def _stop_again(
+    fleet: Fleet, run: Run, state: Stopping, *, cancelled: str | None, phase: StopPhase
+) -> None:
+    """A new reason never prolongs a grace, and never rewrites an end the agent chose itself."""
+    if cancelled is not None and state.outcome not in (None, Outcome.CANCELLED):
+        state = replace(state, outcome=Outcome.CANCELLED, because=cancelled)
+        run = fleet.move(run, state, cancelled)
+    if phase > state.phase:
+        _press(fleet, run, state, phase)
+
+
+def _cancels(outcome: Outcome) -> bool:
+    return outcome is Outcome.CANCELLED
+
+
+def _stopping(
+    fleet: Fleet,
+    state: Starting | Running,
+    *,
+    outcome: Outcome | None,
+    because: str,
+    ended: Exit | None = None,
+) -> Stopping:
+    return Stopping(
+        since_at=fleet.now,
+        attempt=state.attempt,
+        hold=state.hold,
+        started_at=state.since_at if isinstance(state, Running) else None,
+        outcome=outcome,
+        because=because,
+        phase=StopPhase.ASKED,
+        deadline_at=fleet.now,
+        exit=ended,
+    )
+
+
+def press_harder(fleet: Fleet, run: Run) -> None:
+    """The grace of a stopping attempt is over."""
+    state = run.state
+    assert isinstance(state, Stopping)
+    _press(fleet, run, state, StopPhase(min(state.phase + 1, StopPhase.KILLED)))
+
+
+def _press(fleet: Fleet, run: Run, state: Stopping, phase: StopPhase) -> None:
+    phase = max(phase, state.phase)
+    grace_s = _grace_s(fleet, state.outcome, phase)
+    pressed = replace(state, phase=phase, deadline_at=fleet.now + grace_s)
+    fleet.move(run, pressed, state.because)
+    fleet.actions.append(stop_action(run.attempt, pressed))
+
+
+def stop_action(
+    attempt: Attempt, state: Stopping
+) -> AskCheckpoint | TerminateAttempt | KillAttempt:
+    match state.phase:
+        case StopPhase.ASKED:
+            return AskCheckpoint(attempt, state.because)
+        case StopPhase.TOLD:
+            return TerminateAttempt(attempt, state.because)
+        case StopPhase.KILLED:
+            return KillAttempt(attempt, state.because)
+
+
+def _grace_s(fleet: Fleet, outcome: Outcome | None, phase: StopPhase) -> float:
+    policy = fleet.policy.timeouts
+    if phase is StopPhase.KILLED:
+        return policy.kill_again_s
+    if phase is StopPhase.ASKED:
+        return policy.checkpoint_grace_s
+    return policy.timeout_grace_s if outcome is Outcome.TIMEOUT_EXCEEDED else policy.kill_grace_s
+
+
+# -- the timers of a running attempt ------------------------------------------------------
+
+
+def timer_rang(fleet: Fleet, run: Run) -> None:
+    match run.state:
+        case Queued():
+            fleet.move(run, replace(run.state, not_before_at=None), "its waiting time is over")
+        case Starting():
+            text = f"no sign of a start for {format_duration(fleet.policy.timeouts.start_s)}"
+            stop(fleet, run, outcome=Outcome.SPAWN_FAILED, because=text, phase=StopPhase.KILLED)
+        case Running():
+            _timeout(fleet, run, run.state)
+        case Stopping():
+            press_harder(fleet, run)
+        case Ended():
+            pass
+
+
+def _timeout(fleet: Fleet, run: Run, state: Running) -> None:
+    if state.hard_at is not None and fleet.now >= state.hard_at:
+        taken = format_duration(state.hard_at - state.since_at)
+        text = f"ran into its hard timeout of {taken}"
+        stop(fleet, run, outcome=Outcome.TIMEOUT_EXCEEDED, because=text, phase=StopPhase.TOLD)
+        return
+    fleet.move(run, replace(state, soft_at=None), "soft timeout: asked to wrap up")
+    fleet.actions.append(WarnAttempt(run.attempt))
+
+
+def freeze(fleet: Fleet, run: Run, *, by: Frozen) -> None:
+    state = run.state
+    if not isinstance(state, Running) or state.frozen in (by, Frozen.BY_USER):
+        return  # what the user froze, only the user thaws
+    frozen_at = state.frozen_at if state.frozen else fleet.now
+    fleet.move(run, replace(state, frozen=by, frozen_at=frozen_at), f"frozen by {by}")
+    fleet.actions.append(FreezeAttempt(run.attempt, reclaim=by is Frozen.BY_PRESSURE))
+
+
+def thaw(fleet: Fleet, run: Run) -> None:
+    """Its timers move on by the time it stood still."""
+    state = run.state
+    if not isinstance(state, Running) or state.frozen is None:
+        return
+    pause_s = fleet.now - state.frozen_at
+    thawed = replace(
+        state,
+        frozen=None,
+        frozen_at=0.0,
+        soft_at=None if state.soft_at is None else state.soft_at + pause_s,
+        hard_at=None if state.hard_at is None else state.hard_at + pause_s,
+    )
+    fleet.move(run, thawed, f"thawed after {format_duration(pause_s)}")
+    fleet.actions.append(ThawAttempt(run.attempt))
+
+
+# -- end ----------------------------------------------------------------------------------
+
+
+def exited(fleet: Fleet, run: Run, ended: Exit, *, empty: bool) -> None:
+    """The main process is gone. While others of the attempt live, the memory is still held."""
+    state = run.state
+    assert isinstance(state, Starting | Running | Stopping)
+    if empty:
+        _settle(fleet, run, state, ended)
+        return
+    if isinstance(state, Stopping):
+        _press(fleet, run, replace(state, exit=ended), StopPhase.KILLED)
+        return
+    text = f"the agent ended ({ended}) and left processes behind"
+    strays = _stopping(fleet, state, outcome=None, because=text, ended=ended)
+    _press(fleet, run, strays, StopPhase.KILLED)
+
+
+def gone(fleet: Fleet, run: Run, *, reason: str) -> None:
+    """Nothing of the attempt is left. Without a known exit or reason, it is lost, not guessed."""
+    state = run.state
+    assert isinstance(state, Starting | Running | Stopping)
+    if isinstance(state, Stopping) and (state.outcome is not None or state.exit is not None):
+        _settle(fleet, run, state, state.exit or Exit())
+        return
+    conclude(fleet, run, Verdict(Outcome.LOST, f"nobody knows how it ended: {reason}"))
+
+
+def spawn_failed(fleet: Fleet, run: Run, *, reason: str, permanent: bool) -> None:
+    state = run.state
+    if isinstance(state, Stopping) and state.outcome not in (None, Outcome.SPAWN_FAILED):
+        conclude(fleet, run, Verdict(state.outcome, state.because))
+        return
+    verdict = Verdict(Outcome.SPAWN_FAILED, f"could not be started: {reason}")
+    conclude(fleet, run, verdict, permanent=permanent)
+
+
+def _settle(fleet: Fleet, run: Run, state: Starting | Running | Stopping, ended: Exit) -> None:
+    verdict = judge(run, ended, fleet.policy)
+    if isinstance(state, Stopping) and state.outcome is not None:
+        # Paddock's reason counts once it told the run to stop. Only asked for a checkpoint, a run
+        # that comes to a good end has done its work, and doing it again would be wrong.
+        finished = state.phase is StopPhase.ASKED and verdict.outcome is Outcome.SUCCEEDED
+        if not finished:
+            verdict = Verdict(state.outcome, state.because)
+    conclude(fleet, run, verdict, ended=ended)
+
+
+def conclude(
+    fleet: Fleet, run: Run, verdict: Verdict, *, ended: Exit | None = None, permanent: bool = False
+) -> None:
+    """The attempt is gone: what its group learns, and whether the run goes on."""
+    ran_s = _ran_s(fleet, run)
+    retry = again(run, verdict, fleet.policy, permanent=permanent)
+    run = _counted(run, verdict)
+    if retry is not None:
+        _requeue(fleet, replace(run, limit_bytes=retry.limit_bytes), verdict, delay_s=retry.delay_s)
+    else:
+        code = ended.code if ended else None
+        _end(fleet, run, Ended(fleet.now, verdict.outcome, verdict.because, code))
+    _teach(fleet, run, verdict, ran_s=ran_s)
+
+
+def _ran_s(fleet: Fleet, run: Run) -> float | None:
+    match run.state:
+        case Running(since_at=since_at) | Stopping(started_at=float(since_at)):
+            return fleet.now - since_at
+        case _:
+            return None
+
+
+def _counted(run: Run, verdict: Verdict) -> Run:
+    if verdict.later_s is not None:
+        return replace(run, laters=run.laters + 1)
+    match verdict.outcome:
+        case Outcome.PREEMPTED:
+            return replace(run, preemptions=run.preemptions + 1)
+        case Outcome.LOST:
+            return replace(run, losses=run.losses + 1)
+        case Outcome.FAILED | Outcome.SPAWN_FAILED | Outcome.MEMORY_LIMIT_EXCEEDED:
+            return replace(run, failures=run.failures + 1)
+        case _:
+            return run
+
+
+def _requeue(fleet: Fleet, run: Run, verdict: Verdict, *, delay_s: float) -> None:
+    not_before_at = fleet.now + delay_s if delay_s > 0 else None
+    fleet.move(run, Queued(fleet.now, not_before_at, because=verdict.because), verdict.because)
+
+
+def end_queued(fleet: Fleet, run: Run, *, outcome: Outcome, because: str) -> None:
+    """A run that never got to start, or waits to start again, is over."""
+    _end(fleet, run, Ended(fleet.now, outcome, because))
+
+
+def _end(fleet: Fleet, run: Run, ended: Ended) -> None:
+    fleet.move(run, ended, ended.because)
+    release_dependents(fleet, run.id, ended.outcome)
+
+
+def release_dependents(fleet: Fleet, need: str, outcome: Outcome) -> None:
+    """Those that waited for this run go on, or are skipped with everything behind them."""
+    ended = [(need, outcome)]
+    while ended:
+        name, outcome = ended.pop()
+        for dependent in list(fleet.dependents.get(name, ())):
+            run = fleet.runs[dependent]
+            assert isinstance(run.state, Queued)
+            if outcome is Outcome.SUCCEEDED:
+                unmet = run.state.unmet - {name}
+                fleet.move(run, replace(run.state, unmet=unmet), f"{name} succeeded")
+                continue
+            text = f"it needs {name}, which ended as {outcome}"
+            fleet.move(run, Ended(fleet.now, Outcome.SKIPPED, text), text)
+            ended.append((dependent, Outcome.SKIPPED))
+
+
+def _teach(fleet: Fleet, run: Run, verdict: Verdict, *, ran_s: float | None) -> None:
+    """Breaker, learned size and learned duration of the group."""
+    name = run.spec.group
+    group = fleet.group(name)
+    breaker = group.breaker
+    if verdict.later_s is None and verdict.outcome in breakers.FAILURES:
+        breaker = breakers.after_failure(breaker, fleet.policy.breaker, at=fleet.now, run=run.id)
+    elif verdict.outcome is Outcome.SUCCEEDED:
+        breaker = breakers.after_success(breaker, run=run.id)
+    else:
+        breaker = breakers.after_nothing(breaker, run=run.id)
+    fleet.set_breaker(name, breaker)
+    if verdict.at_the_wall:
+        group.size.out_of_memory(fleet.policy.sizing)
+    if ran_s is not None:
+        group.size.ended += 1
+        if verdict.outcome is Outcome.SUCCEEDED:
+            group.durations_s.append(ran_s)
+    fleet.relearn(name)

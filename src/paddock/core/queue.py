@@ -1,0 +1,153 @@
+"""The order in which waiting runs are looked at. It does not know memory, only order.
+
+Within a priority, groups take turns: the k-th waiting run of a group gets the tag
+`max(last tag served, last tag of the group) + 1`, and runs are served by (tag, sequence). One
+group alone is first in, first out; a group with a thousand waiting runs cannot hold up one with
+five; and since every new tag is above the last one served, no stream of newcomers starves anyone.
+A run that comes back (preempted, retried) keeps its tag, and so its place.
+
+Between priorities the heads are compared by `enqueued_at + ageing * priority`: a fixed virtual
+time, so waiting long enough beats any priority, and nothing is ever re-sorted.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from sortedcontainers import SortedList
+
+from .run import Priority
+
+
+class Entry(NamedTuple):
+    tag: int
+    sequence: int
+    run: str
+    group: str
+    enqueued_at: float
+
+
+@dataclass(slots=True)
+class _Level:
+    served_tag: int = 0
+    entries: SortedList[Entry] = field(default_factory=SortedList)
+    groups: dict[str, SortedList[Entry]] = field(default_factory=dict)
+    # First entry of each group that may start: a parked group costs one removal, not thousands.
+    heads: SortedList[Entry] = field(default_factory=SortedList)
+    parked: set[str] = field(default_factory=set)
+
+
+class Queue:
+    __slots__ = ("_entries", "_levels")
+
+    def __init__(self) -> None:
+        self._levels = {priority: _Level() for priority in Priority}
+        self._entries: dict[str, tuple[Priority, Entry]] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, run: str) -> bool:
+        return run in self._entries
+
+    def new_tag(self, priority: Priority, *, group: str) -> int:
+        level = self._levels[priority]
+        waiting = level.groups.get(group)
+        last = waiting[-1].tag if waiting else 0
+        return max(level.served_tag, last) + 1
+
+    def add(self, entry: Entry, priority: Priority) -> None:
+        level = self._levels[priority]
+        self._entries[entry.run] = (priority, entry)
+        level.entries.add(entry)
+        waiting = level.groups.setdefault(entry.group, SortedList())
+        old_head = waiting[0] if waiting else None
+        waiting.add(entry)
+        if entry.group not in level.parked and waiting[0] is entry:
+            if old_head is not None:
+                level.heads.remove(old_head)
+            level.heads.add(entry)
+
+    def remove(self, run: str, *, served: bool = False) -> None:
+        priority, entry = self._entries.pop(run)
+        level = self._levels[priority]
+        if served:
+            level.served_tag = max(level.served_tag, entry.tag)
+        level.entries.remove(entry)
+        waiting = level.groups[entry.group]
+        was_head = waiting[0] is entry
+        waiting.remove(entry)
+        if was_head and entry.group not in level.parked:
+            level.heads.remove(entry)
+            if waiting:
+                level.heads.add(waiting[0])
+        if not waiting:
+            del level.groups[entry.group]
+
+    def park(self, group: str) -> None:
+        """Leave the group's runs in their places, but pass them over (its breaker is open)."""
+        for level in self._levels.values():
+            if group not in level.parked:
+                level.parked.add(group)
+                if group in level.groups:
+                    level.heads.remove(level.groups[group][0])
+
+    def unpark(self, group: str) -> None:
+        for level in self._levels.values():
+            if group in level.parked:
+                level.parked.discard(group)
+                if group in level.groups:
+                    level.heads.add(level.groups[group][0])
+
+    def is_parked(self, group: str) -> bool:
+        return any(group in level.parked for level in self._levels.values())
+
+    def in_order(self, *, ageing_s: float, above: Priority | None = None) -> Iterator[str]:
+        """Runs that may start, most entitled first; `above` leaves out that priority and lower.
+
+        Lazy, so that the cost is that of the few that are looked at. Do not change the queue
+        while iterating.
+        """
+        streams = [
+            _level_in_order(level, handicap_s=ageing_s * priority)
+            for priority, level in self._levels.items()
+            if level.heads and (above is None or priority < above)
+        ]
+        for _, _, entry in heapq.merge(*streams):
+            yield entry.run
+
+    def place(self, run: str) -> int:
+        """1 for the first. Counts the more urgent and those ahead in its own priority."""
+        priority, entry = self._entries[run]
+        ahead = sum(len(self._levels[p].entries) for p in Priority if p < priority)
+        return ahead + self._levels[priority].entries.bisect_left(entry) + 1
+
+    def ahead_of(self, run: str, *, most: int) -> list[str]:
+        """Some of those in front of a run in its own priority, the nearest first."""
+        priority, entry = self._entries[run]
+        entries = self._levels[priority].entries
+        index = entries.bisect_left(entry)
+        return [entries[i].run for i in range(index - 1, max(-1, index - 1 - most), -1)]
+
+
+def _level_in_order(level: _Level, *, handicap_s: float) -> Iterator[tuple[float, int, Entry]]:
+    """Merge the groups of one priority by (tag, sequence), touching only what is asked for."""
+    heads = iter(level.heads)
+    upcoming: Entry | None = next(heads, None)
+    opened: list[tuple[Entry, int]] = []
+    key = float("-inf")
+    while upcoming is not None or opened:
+        if upcoming is not None and (not opened or upcoming < opened[0][0]):
+            entry, index = upcoming, 0
+            upcoming = next(heads, None)
+        else:
+            entry, index = heapq.heappop(opened)
+        waiting = level.groups[entry.group]
+        if index + 1 < len(waiting):
+            heapq.heappush(opened, (waiting[index + 1], index + 1))
+        # heapq.merge wants rising keys: behind an old head a younger one may have an older key.
+        key = max(key, entry.enqueued_at + handicap_s)
+        yield key, entry.sequence, entry

@@ -1,0 +1,132 @@
+"""What is done about pressure: freeze, then stop, then kill; one round at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .fleet import Fleet, Round
+from .lifecycle import freeze, stop, thaw
+from .preemption import as_candidate
+from .pressure import Rung
+from .run import Frozen, Outcome, Priority, Run, Running, Starting, StopPhase, Stopping
+from .victims import Candidate, because, choose
+
+
+def relieve(fleet: Fleet) -> None:
+    """Called with every sample, so each round is judged by what the host says after it."""
+    host = fleet.host
+    if host is None or host.used_percent is None:
+        return  # nobody is killed on a guess
+    if fleet.ladder.rung < Rung.PREEMPT:
+        _all_clear(fleet)
+    elif fleet.ladder.rung is Rung.EMERGENCY:
+        _emergency(fleet)
+    else:
+        _preempt(fleet)
+
+
+def _all_clear(fleet: Fleet) -> None:
+    fleet.round = None
+    for run in list(fleet.live_runs()):
+        if isinstance(run.state, Running) and run.state.frozen is Frozen.BY_PRESSURE:
+            thaw(fleet, run)
+
+
+def _preempt(fleet: Fleet) -> None:
+    """First freeze who would be stopped, which may be enough; then stop them with their work."""
+    current = fleet.round
+    if current is not None and not current.kill:
+        victims = [run for run in _still(fleet, current) if isinstance(run.state, Running)]
+        if victims and fleet.now < current.give_up_at:
+            return
+        if victims:
+            _stop_frozen(fleet, victims)
+            return
+    if any(isinstance(run.state, Stopping) for run in fleet.live_runs()):
+        return  # somebody's memory is on its way; look again when it is back
+    candidates = [
+        as_candidate(fleet, run)
+        for run in fleet.live_runs()
+        if isinstance(run.state, Running) and run.priority is not Priority.CRITICAL
+    ]
+    policy = fleet.policy.ladder
+    target = policy.preempt - policy.hysteresis
+    need = _over_bytes(fleet, target=target, free_bytes=policy.queue_free_bytes)
+    chosen = choose(candidates, lambda some: _freed(some) >= need)
+    fleet.round = Round(
+        victims=tuple(c.run for c in chosen), give_up_at=fleet.now + policy.freeze_round_s
+    )
+    for victim in chosen:
+        freeze(fleet, fleet.runs[victim.run], by=Frozen.BY_PRESSURE)
+
+
+def _stop_frozen(fleet: Fleet, frozen: Sequence[Run]) -> None:
+    victims = [as_candidate(fleet, run) for run in frozen]
+    spared = _spared(fleet, victims)
+    for victim in victims:
+        text = because(victim, cause=fleet.ladder.because, spared=spared)
+        run = fleet.runs[victim.run]
+        stop(fleet, run, outcome=Outcome.PREEMPTED, because=text, phase=StopPhase.ASKED)
+    fleet.round = None
+
+
+def _emergency(fleet: Fleet) -> None:
+    """Kill down to the relief target; whoever is being stopped goes first, and at once."""
+    current = fleet.round
+    if (
+        current is not None
+        and current.kill
+        and fleet.now < current.give_up_at
+        and _still(fleet, current)
+    ):
+        return
+    policy = fleet.policy.ladder
+    floor = policy.skip_low_free_bytes
+    need = _over_bytes(fleet, target=policy.relief_target, free_bytes=floor)
+    victims: list[Candidate] = []
+    for run in list(fleet.live_runs()):
+        # One killed in an earlier round and still there is stuck in the kernel: look elsewhere.
+        if isinstance(run.state, Stopping) and run.state.phase < StopPhase.KILLED:
+            victims.append(as_candidate(fleet, run))
+            need -= fleet.demand.used_by(run.id)
+    if need > 0:
+        victims += choose(_killable(fleet), lambda some: _freed(some) >= need)
+    spared = _spared(fleet, victims)
+    for victim in victims:
+        text = because(victim, cause=fleet.ladder.because, spared=spared)
+        run = fleet.runs[victim.run]
+        stop(fleet, run, outcome=Outcome.PREEMPTED, because=text, phase=StopPhase.KILLED)
+    fleet.round = Round(
+        victims=tuple(v.run for v in victims),
+        give_up_at=fleet.now + policy.kill_round_s,
+        kill=True,
+    )
+
+
+def _killable(fleet: Fleet) -> list[Candidate]:
+    return [
+        as_candidate(fleet, run)
+        for run in fleet.live_runs()
+        if isinstance(run.state, Starting | Running)
+    ]
+
+
+def _still(fleet: Fleet, current: Round) -> list[Run]:
+    return [fleet.runs[run] for run in current.victims if run in fleet.live]
+
+
+def _spared(fleet: Fleet, victims: Sequence[Candidate]) -> list[Candidate]:
+    taken = {victim.run for victim in victims}
+    return [as_candidate(fleet, run) for run in fleet.live_runs() if run.id not in taken]
+
+
+def _over_bytes(fleet: Fleet, *, target: float, free_bytes: int) -> float:
+    """What must come free to be under the target and above its floor."""
+    host = fleet.host
+    assert host is not None and host.used_percent is not None and host.available_bytes is not None
+    over = host.total_bytes * (host.used_percent - target) / 100
+    return max(over, free_bytes - host.available_bytes)
+
+
+def _freed(some: Sequence[Candidate]) -> int:
+    return sum(candidate.used_bytes for candidate in some)

@@ -1,0 +1,225 @@
+"""What a run is: its specification, the states it can be in, and the moves between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+
+class Priority(IntEnum):
+    """Smaller is more urgent, so that runs sort in the order in which they are served."""
+
+    CRITICAL = 0
+    HIGH = 1
+    NORMAL = 2
+    LOW = 3
+
+    @property
+    def word(self) -> str:
+        return self.name.lower()
+
+
+class Outcome(StrEnum):
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    MEMORY_LIMIT_EXCEEDED = "memory_limit_exceeded"
+    TIMEOUT_EXCEEDED = "timeout_exceeded"
+    PREEMPTED = "preempted"
+    CANCELLED = "cancelled"
+    REFUSED = "refused"
+    SPAWN_FAILED = "spawn_failed"
+    SKIPPED = "skipped"
+    LOST = "lost"
+
+
+class Complexity(StrEnum):
+    """How large a change is expected; it decides the timeout when none is given (RUN-2)."""
+
+    SIMPLE = "simple"
+    MEDIUM = "medium"
+    COMPLEX = "complex"
+
+
+class Attempt(NamedTuple):
+    """One process life of a run. An event that names an older attempt changes nothing."""
+
+    run: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSpec:
+    """What was asked for, as far as decisions need it; command and environment live elsewhere."""
+
+    id: str
+    name: str
+    group: str
+    limit_bytes: int
+    priority: Priority = Priority.NORMAL
+    # Only where the driver has no hard wall (ISO-4): sampled use above it stops the run.
+    soft_limit_bytes: int | None = None
+    complexity: Complexity = Complexity.MEDIUM
+    repository_factor: float = 1.0
+    hard_timeout_s: float | None = None  # unset: adaptive; `math.inf`: none
+    soft_timeout_s: float | None = None  # unset: half of the hard one
+    needs: tuple[str, ...] = ()
+    retries: int = 0
+    heartbeat: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """What is known of the end of an attempt's main process."""
+
+    code: int | None = None
+    signal: int | None = None
+    oom: bool = False  # from the kernel's counters of this attempt, never from exit 137 alone
+    fleet_oom: bool = False  # the fleet's wall was hit, not the attempt's own
+    retry_after_s: float | None = None  # a rate limit that named its time: later, not a failure
+    peak_bytes: int | None = None
+
+    def __str__(self) -> str:
+        if self.signal is not None:
+            return f"signal {self.signal}"
+        return f"exit code {self.code}" if self.code is not None else "an unknown exit"
+
+
+class StopPhase(IntEnum):
+    """How far a stop has gone. It only ever goes up."""
+
+    ASKED = 0  # for a checkpoint; the agent may still finish by itself
+    TOLD = 1  # SIGTERM
+    KILLED = 2  # SIGKILL
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """The memory an attempt holds: its wall, and the size admission counted it with."""
+
+    limit_bytes: int
+    expected_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    since_at: float
+    not_before_at: float | None = None
+    unmet: frozenset[str] = frozenset()
+    because: str = ""
+
+    @property
+    def ready(self) -> bool:
+        return self.not_before_at is None and not self.unmet
+
+    @property
+    def deadline_at(self) -> float | None:
+        return self.not_before_at
+
+
+@dataclass(frozen=True, slots=True)
+class Starting:
+    since_at: float
+    attempt: int
+    hold: Hold
+    give_up_at: float
+
+    @property
+    def deadline_at(self) -> float | None:
+        return self.give_up_at
+
+
+class Frozen(StrEnum):
+    BY_USER = "user"
+    BY_PRESSURE = "pressure"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    since_at: float
+    attempt: int
+    hold: Hold
+    soft_at: float | None = None  # None once told, or when there is none
+    hard_at: float | None = None
+    frozen: Frozen | None = None
+    frozen_at: float = 0.0
+
+    @property
+    def deadline_at(self) -> float | None:
+        if self.frozen is not None:
+            return None  # a frozen run does not age; the timers are moved on when it thaws
+        known = [at for at in (self.soft_at, self.hard_at) if at is not None]
+        return min(known, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """Holds its memory until the last process is gone."""
+
+    since_at: float
+    attempt: int
+    hold: Hold
+    started_at: float | None  # None: it never reported that it runs
+    outcome: Outcome | None  # paddock's reason; None when the agent ended by itself
+    because: str
+    phase: StopPhase
+    deadline_at: float
+    exit: Exit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    since_at: float
+    outcome: Outcome
+    because: str
+    exit_code: int | None = None
+
+    @property
+    def deadline_at(self) -> float | None:
+        return None
+
+
+State = Queued | Starting | Running | Stopping | Ended
+Live = Starting | Running | Stopping
+
+ALLOWED_MOVES: Final = MappingProxyType(
+    {
+        Queued: frozenset({Queued, Starting, Ended}),
+        Starting: frozenset({Running, Stopping, Queued, Ended}),
+        Running: frozenset({Running, Stopping, Queued, Ended}),
+        Stopping: frozenset({Stopping, Queued, Ended}),
+        Ended: frozenset[type[State]](),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run with its present state and the little history that decisions need."""
+
+    spec: RunSpec
+    state: State
+    priority: Priority
+    enqueued_at: float
+    sequence: int  # order of submission, for ever
+    tag: int  # place among the groups of its priority; kept when it comes back (see queue)
+    limit_bytes: int  # grows after an out-of-memory kill
+    attempts: int = 0
+    failures: int = 0
+    laters: int = 0
+    losses: int = 0
+    preemptions: int = 0
+
+    @property
+    def id(self) -> str:
+        return self.spec.id
+
+    @property
+    def attempt(self) -> Attempt:
+        """The attempt that is or was last under way."""
+        return Attempt(self.spec.id, self.attempts)
+
+    @property
+    def live(self) -> bool:
+        return isinstance(self.state, Live)

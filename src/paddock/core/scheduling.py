@@ -1,0 +1,96 @@
+"""Which waiting runs start now: in order, with bounded passing, and room made for the urgent."""
+
+from __future__ import annotations
+
+from . import preemption
+from .admission import Fit
+from .fleet import Fleet
+from .lifecycle import start
+from .pressure import Rung
+from .run import Priority, Run
+
+
+def schedule(fleet: Fleet) -> None:
+    """Start everything that may start. Called after every event that could let one start."""
+    _drop_claim(fleet)
+    while fleet.queue and fleet.ladder.rung < Rung.QUEUE:
+        if not _start_one(fleet):
+            break
+
+
+def look_again(fleet: Fleet) -> None:
+    """`schedule`, but only where a tick brought more room than there was at the last look."""
+    if not fleet.queue or fleet.host is None or fleet.host.available_bytes is None:
+        return
+    if fleet.last_look is not None:
+        expected, available = fleet.last_look
+        tighter = fleet.demand.expected_bytes >= expected
+        if tighter and fleet.host.available_bytes <= available:
+            return
+    schedule(fleet)
+
+
+def _start_one(fleet: Fleet) -> bool:
+    """Start the first that may; False when nobody can."""
+    policy = fleet.policy
+    above = Priority.LOW if fleet.ladder.rung >= Rung.SKIP_LOW else None
+    head: Run | None = None
+    head_fit: Fit | None = None
+    failed: set[tuple[str, int]] = set()  # same group, same limit: same answer
+    order = fleet.queue.in_order(ageing_s=policy.ageing_s, above=above)
+    for looked_at, run_id in enumerate(order):
+        if looked_at >= policy.backfill_depth:
+            break
+        run = fleet.runs[run_id]
+        shape = (run.spec.group, run.limit_bytes)
+        if shape in failed:
+            fits = None
+        else:
+            fits = _fits(fleet, run)
+            if fits is None:
+                return False
+            if fits:
+                start(fleet, run, need_bytes=fits.need_bytes)
+                return True
+            failed.add(shape)
+        if head is None:
+            head, head_fit = run, fits
+            fleet.blocked_since.setdefault(run_id, fleet.now)
+        if _holds_the_door(fleet, run_id):
+            break
+    _remember_look(fleet, head_fit)
+    if head is not None:
+        preemption.make_room(fleet, head)
+    return False
+
+
+def _fits(fleet: Fleet, run: Run) -> Fit | None:
+    fits = fleet.fit(run)
+    if fits is not None and _full(fleet):
+        return Fit(fits.need_bytes, max(1, fits.wall_short_bytes), fits.host_short_bytes)
+    return fits
+
+
+def _full(fleet: Fleet) -> bool:
+    return fleet.policy.max_agents is not None and len(fleet.live) >= fleet.policy.max_agents
+
+
+def _holds_the_door(fleet: Fleet, run: str) -> bool:
+    """Others passed it for long enough, or are being stopped for it: nobody passes any more."""
+    if run == fleet.claimant:
+        return True
+    since_at = fleet.blocked_since.get(run)
+    return since_at is not None and fleet.now - since_at >= fleet.policy.backfill_s
+
+
+def _drop_claim(fleet: Fleet) -> None:
+    if fleet.claimant is not None and fleet.claimant not in fleet.queue:
+        fleet.claimant = None
+
+
+def _remember_look(fleet: Fleet, head_fit: Fit | None) -> None:
+    assert fleet.host is not None
+    available = fleet.host.available_bytes or 0
+    if head_fit is not None and head_fit.host_short_bytes <= 0:
+        available = fleet.host.total_bytes  # more free memory would not have helped
+    fleet.last_look = (fleet.demand.expected_bytes, available)

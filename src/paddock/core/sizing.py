@@ -1,0 +1,153 @@
+"""Learned sizes: what a group's attempts really use, as a distribution that can be summed.
+
+The peak of one agent says little: a 4 GB burst once a run makes everybody a 4 GB agent. What
+matters is how much all of them use at the same moment. For independent agents the logarithm of
+the moment generating function adds up, and Chernoff's bound turns the sum into a quantile:
+
+    P(sum > w) <= exp(K(t) - t w)   for every t > 0, with K(t) = sum of log E[exp(t use)]
+
+so `quantile` needs one small vector per group, and adding an agent adds two vectors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from .policy import SizingPolicy
+from .units import GIB, MIB
+
+# t in 1/bytes, half powers of two around 1/GiB: the bound is flat near its optimum (a factor of
+# sqrt 2 costs under 1 %), and the range serves walls from 64 MB to tens of TB.
+TILTS: Final = tuple(2.0 ** (k / 2) / GIB for k in range(-16, 13))
+NOTHING: Final = (0.0,) * len(TILTS)
+
+Moments = Sequence[float]
+
+_FIRST_BYTES: Final = 4 * MIB
+_LOG_RATIO: Final = math.log(1.03)  # bins 3 % wide; a use counts as its bin's upper edge
+
+
+def quantile(moments: Moments, policy: SizingPolicy) -> float:
+    """Bytes that the sum passes no more often than the configured risk."""
+    if not any(moments):
+        return 0.0
+    share_of_time = policy.touches_per_hour * policy.burst_s / 3600.0
+    margin = -math.log(share_of_time)
+    bounds: Iterator[float] = ((k + margin) / t for k, t in zip(moments, TILTS, strict=True))
+    return min(bounds)
+
+
+class Histogram:
+    """Time spent at each size, older time counting less (half-life of a day)."""
+
+    __slots__ = ("_epoch_at", "_half_life_s", "_last_at", "bins")
+
+    def __init__(self, half_life_s: float) -> None:
+        self.bins: dict[int, float] = {}
+        self._half_life_s = half_life_s
+        self._epoch_at: float | None = None
+        self._last_at = 0.0
+
+    def add(self, used_bytes: int, *, seconds: float, at: float) -> None:
+        if seconds <= 0:
+            return
+        if self._epoch_at is None:
+            self._epoch_at = at
+        self._last_at = max(self._last_at, at)
+        index = _bin_of(used_bytes)
+        # Instead of shrinking all old weights, new ones weigh more; rescaled before it overflows.
+        self.bins[index] = self.bins.get(index, 0.0) + seconds * self._scale()
+        if self._last_at - self._epoch_at > 64 * self._half_life_s:
+            self._rescale()
+
+    @property
+    def seconds(self) -> float:
+        """Observed time, in seconds of today's worth."""
+        return sum(self.bins.values()) / self._scale()
+
+    def sizes(self) -> Iterator[tuple[float, float]]:
+        """(bytes, seconds) from small to large."""
+        scale = self._scale()
+        for index in sorted(self.bins):
+            yield _edge_of(index), self.bins[index] / scale
+
+    def quantile(self, share: float) -> float:
+        """Bytes under which the use stayed for this share of the time; 0 with no evidence."""
+        left = share * self.seconds
+        reached = 0.0
+        for edge, seconds in self.sizes():
+            reached = edge
+            left -= seconds
+            if left <= 0:
+                break
+        return reached
+
+    def _scale(self) -> float:
+        if self._epoch_at is None:
+            return 1.0
+        return float(2.0 ** ((self._last_at - self._epoch_at) / self._half_life_s))
+
+    def _rescale(self) -> None:
+        scale = self._scale()
+        self.bins = {i: w / scale for i, w in self.bins.items() if w / scale > 1e-9}
+        self._epoch_at = self._last_at
+
+
+class SizeModel:
+    """What one group has been seen to use."""
+
+    __slots__ = ("_fresh_seconds", "_moments", "ended", "extra_bytes", "histogram", "limit_bytes")
+
+    def __init__(self, policy: SizingPolicy) -> None:
+        self.histogram = Histogram(policy.half_life_s)
+        self.ended = 0
+        self.extra_bytes = 0.0  # grown by out-of-memory kills
+        self.limit_bytes = 0  # the largest wall seen: what the unseen burst may reach
+        self._moments: Moments | None = None
+        self._fresh_seconds = 0.0
+
+    def observe(self, used_bytes: int, *, seconds: float, at: float) -> None:
+        self.histogram.add(used_bytes, seconds=seconds, at=at)
+        self._fresh_seconds += seconds
+
+    def out_of_memory(self, policy: SizingPolicy) -> None:
+        typical = self.histogram.quantile(0.95) + self.extra_bytes
+        self.extra_bytes += max(policy.oom_growth_bytes, policy.oom_growth * typical)
+        self._moments = None
+
+    def moments(self, policy: SizingPolicy) -> Moments | None:
+        """None while the evidence is too thin: then the limit counts."""
+        if self.ended < policy.evidence or not self.histogram.bins:
+            return None
+        # Renewed when a twentieth of what is known is new: the sums change slowly after that.
+        if self._moments is None or self._fresh_seconds > self.histogram.seconds / 20:
+            self._moments = self._compute(policy)
+            self._fresh_seconds = 0.0
+        return self._moments
+
+    def _compute(self, policy: SizingPolicy) -> Moments:
+        seen = list(self.histogram.sizes())
+        unseen_bytes = max(float(self.limit_bytes), seen[-1][0])
+        seen.append((unseen_bytes, policy.unseen_s))
+        total_s = sum(seconds for _, seconds in seen)
+        return tuple(
+            _log_moment(seen, tilt=t) - math.log(total_s) + t * self.extra_bytes for t in TILTS
+        )
+
+
+def _log_moment(seen: Sequence[tuple[float, float]], *, tilt: float) -> float:
+    """log of the weighted sum of exp(tilt * bytes), shifted so that nothing overflows."""
+    top = tilt * seen[-1][0]
+    return top + math.log(sum(w * math.exp(tilt * size - top) for size, w in seen))
+
+
+def _bin_of(used_bytes: int) -> int:
+    if used_bytes <= _FIRST_BYTES:
+        return 0
+    return math.ceil(math.log(used_bytes / _FIRST_BYTES) / _LOG_RATIO)
+
+
+def _edge_of(index: int) -> float:
+    return _FIRST_BYTES * math.exp(index * _LOG_RATIO)

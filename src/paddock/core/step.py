@@ -1,0 +1,235 @@
+"""One event in, actions out: the only way a fleet changes.
+
+Deterministic, and touches nothing but the fleet it is handed: no clock, no I/O, no logging. What
+changed is in `fleet.changes` until the next step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from . import breaker as breakers
+from .actions import Action, Refuse
+from .events import (
+    AttemptLost,
+    BreakerReset,
+    CancelRequested,
+    CheckpointWritten,
+    Emptied,
+    Event,
+    Exited,
+    FreezeRequested,
+    HeartbeatDeclared,
+    HeartbeatRemoved,
+    Host,
+    LimitPassed,
+    PolicyChanged,
+    PriorityChanged,
+    Sampled,
+    SpawnFailed,
+    Started,
+    Submitted,
+    ThawRequested,
+    TimePassed,
+)
+from .fleet import Fleet, TimerKind
+from .lifecycle import (
+    end_queued,
+    exited,
+    freeze,
+    gone,
+    press_harder,
+    spawn_failed,
+    started,
+    stop,
+    thaw,
+    timer_rang,
+)
+from .policy import Policy
+from .pressure import climb
+from .relief import relieve
+from .run import Attempt, Ended, Frozen, Outcome, Priority, Queued, Run, StopPhase, Stopping
+from .scheduling import look_again, schedule
+from .submission import cannot_ever_fit, declare_heartbeat, heartbeat_due, submit
+from .units import format_size
+
+
+def step(fleet: Fleet, event: Event) -> list[Action]:
+    fleet.changes = []
+    fleet.actions = []
+    fleet.now = max(fleet.now, event.at)
+    _handle(fleet, event)
+    _time_passed(fleet)
+    if isinstance(event, Sampled) and not fleet.changes:
+        look_again(fleet)
+    else:
+        schedule(fleet)
+    return fleet.actions
+
+
+AttemptEvent = (
+    Started | SpawnFailed | Exited | Emptied | AttemptLost | LimitPassed | CheckpointWritten
+)
+Request = CancelRequested | PriorityChanged | FreezeRequested | ThawRequested
+
+
+def _handle(fleet: Fleet, event: Event) -> None:
+    if isinstance(event, AttemptEvent):
+        _of_attempt(fleet, event)
+        return
+    if isinstance(event, Request):
+        _request(fleet, event)
+        return
+    match event:
+        case Submitted():
+            submit(fleet, event.specs, event.known)
+        case Sampled():
+            _sampled(fleet, event.host, event.used)
+        case TimePassed():
+            pass  # due timers ring after every event
+        case BreakerReset():
+            _reset_breaker(fleet, event.group)
+        case HeartbeatDeclared():
+            declare_heartbeat(fleet, event.template, every_s=event.every_s)
+        case HeartbeatRemoved():
+            _remove_heartbeat(fleet, event.name)
+        case PolicyChanged():
+            _change_policy(fleet, event.policy)
+        case _:
+            assert_never(event)
+
+
+def _of_attempt(fleet: Fleet, event: AttemptEvent) -> None:
+    run = _live(fleet, event.attempt)
+    if run is None:
+        return  # an older attempt, or one that is over: it changes nothing
+    match event:
+        case Started():
+            started(fleet, run)
+        case SpawnFailed():
+            spawn_failed(fleet, run, reason=event.reason, permanent=event.permanent)
+        case Exited():
+            exited(fleet, run, event.exit, empty=event.empty)
+        case Emptied():
+            gone(fleet, run, reason="its processes are gone, and no exit was seen")
+        case AttemptLost():
+            gone(fleet, run, reason=event.reason)
+        case LimitPassed():
+            _over_limit(fleet, run, event.reason)
+        case CheckpointWritten():
+            if isinstance(run.state, Stopping) and run.state.phase is StopPhase.ASKED:
+                press_harder(fleet, run)
+        case _:
+            assert_never(event)
+
+
+def _live(fleet: Fleet, attempt: Attempt) -> Run | None:
+    run = fleet.runs.get(attempt.run)
+    if run is None or not run.live or run.attempts != attempt.number:
+        return None
+    return run
+
+
+def _over_limit(fleet: Fleet, run: Run, because: str) -> None:
+    outcome = Outcome.MEMORY_LIMIT_EXCEEDED
+    stop(fleet, run, outcome=outcome, because=because, phase=StopPhase.TOLD)
+
+
+def _sampled(fleet: Fleet, host: Host, used: Mapping[Attempt, int]) -> None:
+    for attempt, used_bytes in used.items():
+        run = _live(fleet, attempt)
+        if run is None:
+            continue
+        fleet.sample(run, used_bytes)
+        soft = run.spec.soft_limit_bytes
+        if soft is not None and used_bytes > soft and not isinstance(run.state, Stopping):
+            text = f"used {format_size(used_bytes)}, over its soft limit of {format_size(soft)}"
+            _over_limit(fleet, run, text)
+    fleet.looked(host)
+    before = fleet.ladder.rung
+    fleet.ladder = climb(fleet.ladder, host, fleet.policy.ladder, at=fleet.now)
+    if fleet.ladder.rung != before:
+        fleet.last_look = None
+    relieve(fleet)
+
+
+def _time_passed(fleet: Fleet) -> None:
+    for timer in fleet.due():
+        match timer.kind:
+            case TimerKind.RUN:
+                timer_rang(fleet, fleet.runs[timer.key])
+            case TimerKind.BREAKER:
+                breaker = breakers.after_time(fleet.group(timer.key).breaker, at=fleet.now)
+                fleet.set_breaker(timer.key, breaker)
+            case TimerKind.HEARTBEAT:
+                heartbeat_due(fleet, timer.key)
+            case TimerKind.WAKE:
+                fleet.last_look = None
+            case _:
+                assert_never(timer.kind)
+
+
+def _request(fleet: Fleet, event: Request) -> None:
+    run = fleet.runs.get(event.run)
+    if run is None or isinstance(run.state, Ended):
+        because = "there is no such run" if run is None else "it has already ended"
+        fleet.actions.append(Refuse(event.run, because))
+        return
+    match event:
+        case CancelRequested():
+            _cancel(fleet, run, force=event.force)
+        case PriorityChanged():
+            _set_priority(fleet, run, event.priority)
+        case FreezeRequested():
+            freeze(fleet, run, by=Frozen.BY_USER)
+        case ThawRequested():
+            thaw(fleet, run)
+        case _:
+            assert_never(event)
+
+
+def _cancel(fleet: Fleet, run: Run, *, force: bool) -> None:
+    if isinstance(run.state, Queued):
+        end_queued(fleet, run, outcome=Outcome.CANCELLED, because="cancelled while it waited")
+        return
+    phase = StopPhase.KILLED if force else StopPhase.TOLD
+    text = "killed on request" if force else "cancelled on request"
+    stop(fleet, run, outcome=Outcome.CANCELLED, because=text, phase=phase)
+
+
+def _set_priority(fleet: Fleet, run: Run, priority: Priority) -> None:
+    if run.priority is priority:
+        return
+    text = f"priority changed from {run.priority.word} to {priority.word}"
+    if isinstance(run.state, Queued):
+        fleet.move(run, run.state, text, priority=priority, tag=0)
+    else:
+        fleet.amend(run, text, priority=priority, tag=0)
+
+
+def _reset_breaker(fleet: Fleet, group: str) -> None:
+    if group not in fleet.groups:
+        fleet.actions.append(Refuse(group, "there is no such group"))
+        return
+    fleet.set_breaker(group, breakers.Closed())
+
+
+def _remove_heartbeat(fleet: Fleet, name: str) -> None:
+    if fleet.heartbeats.pop(name, None) is None:
+        fleet.actions.append(Refuse(name, "there is no heartbeat of that name"))
+
+
+def _change_policy(fleet: Fleet, policy: Policy) -> None:
+    """Running attempts keep their walls; what waits and could now wait for ever is refused."""
+    fleet.policy = policy
+    fleet.demand.policy = policy.sizing
+    fleet.last_look = None
+    for group in fleet.groups:
+        fleet.relearn(group)
+    for run in [r for r in fleet.runs.values() if isinstance(r.state, Queued)]:
+        # A need that went may have taken this one along.
+        problem = cannot_ever_fit(run.limit_bytes, policy)
+        current = fleet.runs[run.id]
+        if problem is not None and isinstance(current.state, Queued):
+            end_queued(fleet, current, outcome=Outcome.REFUSED, because=problem)

@@ -1,0 +1,135 @@
+"""Taking runs in: whole submissions, checked before anything of them is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from graphlib import CycleError, TopologicalSorter
+
+from .actions import Refuse
+from .fleet import Fleet, outcome_of
+from .heartbeat import Heartbeat, beat
+from .policy import Policy
+from .run import Outcome, Queued, Run, RunSpec
+from .units import format_size
+
+
+def submit(fleet: Fleet, specs: Sequence[RunSpec], known: Mapping[str, Outcome]) -> None:
+    """All or nothing: one bad run of a fleet file refuses the file, and nothing is half taken."""
+    if all(_known_already(fleet, spec) for spec in specs):
+        return  # the same request again: it was answered before
+    problem = _problem(fleet, specs, known)
+    if problem is not None:
+        name = specs[0].name if len(specs) == 1 else f"{len(specs)} runs"
+        fleet.actions.append(Refuse(name, problem))
+        return
+    for spec in specs:
+        _take(fleet, spec, known)
+
+
+def _take(fleet: Fleet, spec: RunSpec, known: Mapping[str, Outcome]) -> None:
+    outcomes = {need: _outcome(fleet, need, known) for need in spec.needs}
+    unmet = frozenset(
+        need for need, outcome in outcomes.items() if outcome is not Outcome.SUCCEEDED
+    )
+    run = Run(
+        spec=spec,
+        state=Queued(fleet.now, unmet=unmet),
+        priority=spec.priority,
+        enqueued_at=fleet.now,
+        sequence=fleet.next_sequence(),
+        tag=0,
+        limit_bytes=spec.limit_bytes,
+    )
+    fleet.add(run, "submitted")
+
+
+def cannot_ever_fit(limit_bytes: int, policy: Policy) -> str | None:
+    if limit_bytes <= policy.wall_bytes:
+        return None
+    total, reserve = format_size(policy.total_bytes), format_size(policy.reserve_bytes)
+    wall = format_size(policy.wall_bytes)
+    return (
+        f"its limit of {format_size(limit_bytes)} can never fit: the fleet's wall is {wall} "
+        f"({total} in all less {reserve} for the host); ask for {wall} or less"
+    )
+
+
+def _problem(fleet: Fleet, specs: Sequence[RunSpec], known: Mapping[str, Outcome]) -> str | None:
+    depth = fleet.policy.queue_depth
+    if fleet.waiting + len(specs) > depth:
+        return (
+            f"the queue is full: {fleet.waiting} of {depth} places are taken and "
+            f"{len(specs)} are asked for; wait for some to end, or raise queue.depth"
+        )
+    names = {spec.id for spec in specs}
+    if len(names) < len(specs):
+        return "two runs of one submission have the same id"
+    for spec in specs:
+        problem = _problem_of(fleet, spec, names, known)
+        if problem is not None:
+            return f"{spec.name}: {problem}"
+    return _circle(specs)
+
+
+def _problem_of(
+    fleet: Fleet, spec: RunSpec, names: set[str], known: Mapping[str, Outcome]
+) -> str | None:
+    if spec.id in fleet.runs:
+        return f"there is already a run with the id {spec.id}"
+    for need in spec.needs:
+        if need in names or (need in fleet.runs and outcome_of(fleet.runs[need]) is None):
+            continue
+        outcome = _outcome(fleet, need, known)
+        if outcome is None:
+            return f"it needs {need}, and there is no such run"
+        if outcome is not Outcome.SUCCEEDED:
+            return f"it needs {need}, which ended as {outcome}"
+    return cannot_ever_fit(spec.limit_bytes, fleet.policy)
+
+
+def _outcome(fleet: Fleet, run: str, known: Mapping[str, Outcome]) -> Outcome | None:
+    if run in fleet.runs:
+        return outcome_of(fleet.runs[run])
+    return known.get(run)
+
+
+def _circle(specs: Sequence[RunSpec]) -> str | None:
+    names = {spec.id: spec.name for spec in specs}
+    needs = {spec.id: [need for need in spec.needs if need in names] for spec in specs}
+    try:
+        TopologicalSorter(needs).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1]
+        return f"these need each other in a circle: {' → '.join(names[run] for run in circle)}"
+    return None
+
+
+def _known_already(fleet: Fleet, spec: RunSpec) -> bool:
+    return spec.id in fleet.runs and fleet.runs[spec.id].spec == spec
+
+
+def declare_heartbeat(fleet: Fleet, template: RunSpec, *, every_s: float) -> None:
+    if every_s <= 0:
+        fleet.actions.append(Refuse(template.name, "a heartbeat needs a time above zero"))
+        return
+    problem = cannot_ever_fit(template.limit_bytes, fleet.policy)
+    if problem is not None:
+        fleet.actions.append(Refuse(template.name, problem))
+        return
+    old = fleet.heartbeats.get(template.id)
+    if old is not None:
+        # Declared again, with changes or not: it keeps its count, so run ids stay unique.
+        fleet.set_heartbeat(replace(old, template=template, every_s=every_s))
+    else:
+        fleet.set_heartbeat(Heartbeat(template, every_s, fleet.now + every_s))
+
+
+def heartbeat_due(fleet: Fleet, name: str) -> None:
+    heartbeat = fleet.heartbeats[name]
+    last = fleet.runs.get(heartbeat.last_run or "")
+    busy = last is not None and outcome_of(last) is None
+    after, spec = beat(heartbeat, at=fleet.now, rung=fleet.ladder.rung, busy=busy)
+    fleet.set_heartbeat(after)
+    if spec is not None:
+        submit(fleet, (spec,), {})

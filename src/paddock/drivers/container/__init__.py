@@ -1,0 +1,1 @@
+"""Agents in podman, docker or Apple containers. Does not build images."""

@@ -1,0 +1,1 @@
+"""Agents as pods of a cluster. Leaves placement to the cluster's own scheduler."""

@@ -1,0 +1,1 @@
+"""Reading and preparing the machine: memory, PSI, swap, cgroup roots. Does not watch agents."""

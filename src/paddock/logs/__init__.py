@@ -1,0 +1,1 @@
+"""What agents say: capture, rotate, follow, search. Does not interpret it."""

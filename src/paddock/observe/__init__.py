@@ -1,0 +1,1 @@
+"""Metric names, alert rules, dashboards, forecast: one table, many outputs."""

@@ -1,0 +1,1 @@
+"""Watch, relieve and kill on a starved machine. Small, quick, and needs no daemon."""

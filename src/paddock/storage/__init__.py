@@ -1,0 +1,1 @@
+"""REMEMBER: the fleet in SQLite, one transaction a step. Does not decide what to keep."""

@@ -1,0 +1,1 @@
+"""The terminal dashboard, one file a screen. Knows only the client."""

@@ -1,0 +1,57 @@
+"""How the whole suite behaves: every skip is counted, and in CI an unexpected one is a failure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# A skip passes in CI only if its reason begins with one of these: each says what the machine
+# lacks, and somewhere else the test does run.
+ALLOWED_SKIPS: tuple[str, ...] = ()
+
+# A loaded two-core machine is slow, not wrong: the suite's timeout catches what hangs.
+settings.register_profile("paddock", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("paddock")
+
+
+def unexpected(skips: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Those of the (test, reason) pairs that no allowed reason covers."""
+    return [skip for skip in skips if not skip[1].startswith(ALLOWED_SKIPS or ("\0",))]
+
+
+class SkipCounter:
+    """Gathers skips from tests and from whole modules, in the main process only."""
+
+    def __init__(self) -> None:
+        # A set: with xdist every worker reports a skipped module.
+        self.skips: set[tuple[str, str]] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped and not hasattr(report, "wasxfail"):
+            self.skips.add((report.nodeid, _reason(report.longrepr)))
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.skipped:
+            self.skips.add((report.nodeid, _reason(report.longrepr)))
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if os.environ.get("CI") == "true" and unexpected(self.skips):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        terminalreporter.write_line(f"skipped: {len(self.skips)}")
+        for test, reason in sorted(unexpected(self.skips)):
+            terminalreporter.write_line(f"  unexpected skip (fails in CI): {test}: {reason}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(SkipCounter(), "skip-counter")
+
+
+def _reason(longrepr: object) -> str:
+    text = longrepr[2] if isinstance(longrepr, tuple) else str(longrepr)
+    return str(text).removeprefix("Skipped: ")

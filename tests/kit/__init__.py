@@ -1,0 +1,1 @@
+"""What tests share: factories, waiting for a condition, leak checks, pretend agents."""

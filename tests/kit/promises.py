@@ -1,0 +1,215 @@
+"""What a step may and may not do, checked from outside: event in, actions out, runs around it.
+
+The sums are made again here, from the events alone; nothing of `Demand` is believed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from copy import deepcopy
+
+from paddock.core.actions import (
+    Action,
+    AskCheckpoint,
+    FreezeAttempt,
+    KillAttempt,
+    Refuse,
+    StartAttempt,
+    TerminateAttempt,
+)
+from paddock.core.events import Event, Sampled, Submitted, TimePassed
+from paddock.core.fleet import Change, Fleet
+from paddock.core.invariants import violations
+from paddock.core.policy import Admission
+from paddock.core.pressure import Rung
+from paddock.core.run import (
+    ALLOWED_MOVES,
+    Attempt,
+    Ended,
+    Outcome,
+    Priority,
+    Queued,
+    Run,
+    Running,
+    State,
+    Stopping,
+)
+from paddock.core.step import AttemptEvent, step
+
+Move = tuple[type[State], type[State]]
+
+
+class Promises:
+    """Takes every step of one fleet, and complains (AssertionError) when a promise is broken."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self.moves: set[Move] = set()
+        self.submitted: set[str] = set()
+        self.ended: dict[str, Ended] = {}
+        self._started: set[Attempt] = {run.attempt for run in fleet.live_runs()}
+        self._used: dict[str, int] = {}
+        self._made_way: Counter[str] = Counter()
+
+    def step(self, event: Event) -> list[Action]:
+        fleet = self.fleet
+        before = dict(fleet.runs)
+        twin = deepcopy(fleet) if self._stale(event) else None
+        actions = step(fleet, event)
+        self._note(event)
+        assert violations(fleet) == []
+        self._nobody_is_lost(before, event)
+        self._moves_are_allowed()
+        self._attempts_start_once(before, actions)
+        self._actions_are_about_what_lives(actions)
+        self._starts_fit(actions)
+        self._only_the_more_urgent_preempts(before, event)
+        self._critical_is_spared(actions)
+        if twin is not None:
+            self._old_news_changes_nothing(twin, event, actions)
+        return actions
+
+    # -- what is remembered ---------------------------------------------------------------
+
+    def _stale(self, event: Event) -> bool:
+        if not isinstance(event, AttemptEvent):
+            return False
+        run = self.fleet.runs.get(event.attempt.run)
+        return run is None or not run.live or run.attempt != event.attempt
+
+    def _note(self, event: Event) -> None:
+        if isinstance(event, Sampled):
+            for attempt, used in event.used.items():
+                self._used[attempt.run] = used
+        gone = [run for run in self._used if run not in self.fleet.live]
+        for run in gone:
+            del self._used[run]
+        for change in self.fleet.changes:
+            if isinstance(change.run.state, Ended):
+                self.ended[change.run.id] = change.run.state
+
+    # -- the promises ---------------------------------------------------------------------
+
+    def _nobody_is_lost(self, before: dict[str, Run], event: Event) -> None:
+        """Ended is for good, and what has not ended is still there."""
+        after = self.fleet.runs
+        for name, run in before.items():
+            if isinstance(run.state, Ended):
+                assert name not in after or after[name] == run, f"{name} ended, and then changed"
+            else:
+                assert name in after or name in self.ended, f"{name} is lost"
+        new = {change.run.id for change in self.fleet.changes if change.before is None}
+        if isinstance(event, Submitted):
+            wanted = {spec.id for spec in event.specs}
+            refused = any(isinstance(action, Refuse) for action in self.fleet.actions)
+            known = wanted <= set(before)
+            assert known or refused or wanted <= new, "neither taken nor refused"
+            assert not (refused and wanted & new), "refused, and half of it taken"
+        self.submitted |= new
+
+    def _moves_are_allowed(self) -> None:
+        for change in self.fleet.changes:
+            if change.before is None or change.before is change.run.state:
+                continue  # new, or amended where it stands
+            move = (type(change.before), type(change.run.state))
+            assert move[1] in ALLOWED_MOVES[move[0]], f"forbidden: {move}"
+            self.moves.add(move)
+
+    def _attempts_start_once(self, before: dict[str, Run], actions: list[Action]) -> None:
+        for action in actions:
+            if not isinstance(action, StartAttempt):
+                continue
+            assert action.attempt not in self._started, f"{action.attempt} started twice"
+            self._started.add(action.attempt)
+            run = before.get(action.attempt.run)
+            known = run.attempts if run is not None else 0
+            assert action.attempt.number == known + 1, f"{action.attempt} follows {known}"
+            alive = run is not None and run.live and self._still_there(run)
+            assert not alive, f"{action.attempt} starts while attempt {known} lives"
+
+    def _still_there(self, run: Run) -> bool:
+        """No change of this step let the earlier attempt go."""
+        return not any(
+            change.run.id == run.id and not change.run.live for change in self.fleet.changes
+        )
+
+    def _actions_are_about_what_lives(self, actions: list[Action]) -> None:
+        stops = AskCheckpoint | TerminateAttempt | KillAttempt
+        for action in actions:
+            if isinstance(action, Refuse):
+                assert action.because, "refused without a reason"
+                continue
+            run = self.fleet.runs.get(action.attempt.run)
+            assert run is not None and run.live and run.attempt == action.attempt, f"{action}"
+            if isinstance(action, stops):
+                assert isinstance(run.state, Stopping), f"{action}, but it is {run.state}"
+                assert action.because, "stopped without a reason"
+
+    def _starts_fit(self, actions: list[Action]) -> None:
+        """Memory is never oversold: both sums hold after a step that starts anything."""
+        started = [action for action in actions if isinstance(action, StartAttempt)]
+        if not started:
+            return
+        fleet, policy, host = self.fleet, self.fleet.policy, self.fleet.host
+        assert host is not None and host.available_bytes is not None, "started blindly"
+        assert fleet.ladder.rung < Rung.QUEUE, "started under pressure"
+        for action in started:
+            run = fleet.runs[action.attempt.run]
+            low = run.priority is Priority.LOW
+            assert not (low and fleet.ladder.rung >= Rung.SKIP_LOW), "a low one under pressure"
+            assert action.limit_bytes == run.limit_bytes <= policy.wall_bytes
+        assert policy.max_agents is None or len(fleet.live) <= policy.max_agents, "too many"
+        used = sum(self._used.values())
+        if policy.admission is Admission.GUARANTEED:
+            limits = {r.id: _limit(r) for r in fleet.live_runs()}
+            held = sum(max(limit, self._used.get(r, 0)) for r, limit in limits.items())
+        else:
+            held = fleet.demand.expected_bytes
+            assert held >= used
+        assert held <= policy.wall_bytes, f"oversold: {held} of {policy.wall_bytes}"
+        left = host.available_bytes - (held - used)
+        assert left >= policy.free_floor_bytes, f"the host would be left {left}"
+
+    def _only_the_more_urgent_preempts(self, before: dict[str, Run], event: Event) -> None:
+        for change in self.fleet.changes:
+            if not _preempted(change):
+                continue
+            if isinstance(event, Sampled) and self.fleet.ladder.rung >= Rung.PREEMPT:
+                continue  # for the host, not for another run
+            victim = before[change.run.id]
+            claimant = self.fleet.runs.get(self.fleet.claimant or "")
+            assert claimant is not None, f"{victim.id} is stopped for nobody"
+            assert isinstance(claimant.state, Queued), f"{claimant.id} needs no room"
+            assert claimant.priority < victim.priority, f"{claimant.id} is not more urgent"
+            assert isinstance(change.before, Running), "one that only starts is left alone"
+            ran_s = self.fleet.now - change.before.since_at
+            assert ran_s >= self.fleet.policy.min_run_s, f"{victim.id} ran only {ran_s} s"
+            self._made_way[victim.id] += 1
+            often = self._made_way[victim.id]
+            assert often <= self.fleet.policy.max_preemptions, f"{victim.id}, {often} times"
+
+    def _critical_is_spared(self, actions: list[Action]) -> None:
+        """Below an emergency nobody critical is frozen or stopped for memory."""
+        if self.fleet.ladder.rung is not Rung.PREEMPT:
+            return
+        for action in actions:
+            if isinstance(action, FreezeAttempt) and action.reclaim:
+                run = self.fleet.runs[action.attempt.run]
+                assert run.priority is not Priority.CRITICAL, f"{run.id} is critical"
+
+    def _old_news_changes_nothing(self, twin: Fleet, event: Event, actions: list[Action]) -> None:
+        """The step did what the time alone would have done."""
+        assert step(twin, TimePassed(event.at)) == actions
+        assert twin.runs == self.fleet.runs
+
+
+def _preempted(change: Change) -> bool:
+    state = change.run.state
+    if not isinstance(state, Stopping) or isinstance(change.before, Stopping | None):
+        return False
+    return state.outcome is Outcome.PREEMPTED
+
+
+def _limit(run: Run) -> int:
+    assert not isinstance(run.state, Queued | Ended)
+    return run.state.hold.limit_bytes

@@ -1,0 +1,25 @@
+"""How long the properties are looked for: modest by default, `HYPOTHESIS_PROFILE=long` to hunt."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+SLOW_IS_NOT_WRONG = [HealthCheck.too_slow, HealthCheck.filter_too_much]
+
+settings.register_profile(
+    "modest",
+    deadline=None,
+    max_examples=60,
+    stateful_step_count=40,
+    suppress_health_check=SLOW_IS_NOT_WRONG,
+)
+settings.register_profile(
+    "long",
+    deadline=None,
+    max_examples=2000,
+    stateful_step_count=100,
+    suppress_health_check=SLOW_IS_NOT_WRONG,
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "modest"))

@@ -1,0 +1,388 @@
+"""A generator of fleets in trouble: it aims at live attempts, and tells stale news now and then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+
+from paddock.core import explain
+from paddock.core.actions import Action
+from paddock.core.events import (
+    AttemptLost,
+    BreakerReset,
+    CheckpointWritten,
+    Emptied,
+    Event,
+    Exited,
+    FreezeRequested,
+    HeartbeatDeclared,
+    HeartbeatRemoved,
+    Host,
+    LimitPassed,
+    PolicyChanged,
+    PriorityChanged,
+    Sampled,
+    SpawnFailed,
+    Started,
+    ThawRequested,
+    TimePassed,
+)
+from paddock.core.fleet import Fleet
+from paddock.core.policy import Admission
+from paddock.core.restore import owed
+from paddock.core.run import Attempt, Exit, Outcome, Priority, Queued, Run, Starting, Stopping
+from paddock.core.step import AttemptEvent, step
+from paddock.core.units import GIB
+from tests.kit.factories import a_policy, a_spec, with_parts
+from tests.kit.promises import Move
+from tests.kit.yard import Yard
+
+MEMORY = st.sampled_from(["1G", "2G", "3G", "5G", "8G", "12G"])
+GROUPS = st.sampled_from(["a", "b", "c"])
+PRIORITIES = st.sampled_from(Priority)
+EXITS = st.one_of(
+    st.just(Exit(0)),
+    st.just(Exit(1)),
+    st.just(Exit(75)),
+    st.just(Exit(None, signal=9)),
+    st.just(Exit(None, signal=9, oom=True)),
+    st.just(Exit(None, signal=9, oom=True, fleet_oom=True)),
+    st.just(Exit(1, retry_after_s=7.0)),
+    st.just(Exit(0, oom=True)),
+)
+PICK = st.integers(0, 10_000)
+POLICIES = st.builds(
+    lambda admission, max_agents, min_run_s, ageing_s, keep_ended: with_parts(
+        a_policy(
+            admission=admission,
+            max_agents=max_agents,
+            min_run_s=min_run_s,
+            ageing_s=ageing_s,
+            keep_ended=keep_ended,
+            backfill_s=120.0,
+            queue_depth=24,
+        ),
+        sizing={"evidence": 2},
+        timeouts={"evidence": 3},
+        breaker={"failures": 2},
+    ),
+    st.sampled_from(Admission),
+    st.sampled_from([None, 2, 4]),
+    st.sampled_from([0.0, 60.0]),
+    st.sampled_from([0.0, 600.0, 3600.0]),
+    st.sampled_from([3, 1000]),
+)
+
+
+class FleetMachine(RuleBasedStateMachine):
+    """Every step goes through `Promises`; the end of a life is a drain, a replay and a rebirth."""
+
+    reached: set[Move] = set()  # over all lives, for those who ask which moves were seen
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.yard = Yard(sampled=False)
+        self.first_policy = self.yard.fleet.policy
+        self.told: list[tuple[Event, list[Action]]] = []
+        self.reborn = False
+        self.count = 0
+
+    def tell(self, event: Event) -> None:
+        actions = self.yard.tell(event)
+        self.told.append((event, list(actions)))
+
+    # -- aiming ---------------------------------------------------------------------------
+
+    @property
+    def fleet(self) -> Fleet:
+        return self.yard.fleet
+
+    def pick(self, number: int, *kinds: type) -> Run | None:
+        runs = [r for r in self.fleet.runs.values() if not kinds or isinstance(r.state, kinds)]
+        return runs[number % len(runs)] if runs else None
+
+    def pick_live(self, number: int) -> Run:
+        live = list(self.fleet.live_runs())
+        return live[number % len(live)]
+
+    def some_live(self) -> bool:
+        return bool(self.fleet.live)
+
+    def some_starting(self) -> bool:
+        return any(isinstance(run.state, Starting) for run in self.fleet.live_runs())
+
+    def some_stopping(self) -> bool:
+        return any(isinstance(run.state, Stopping) for run in self.fleet.live_runs())
+
+    def some_run(self) -> bool:
+        return bool(self.fleet.runs)
+
+    # -- what happens ---------------------------------------------------------------------
+
+    @initialize(policy=POLICIES)
+    def begin(self, policy: object) -> None:
+        self.yard = Yard(policy, sampled=False)  # type: ignore[arg-type]
+        self.first_policy = self.yard.fleet.policy
+        self.tell(Sampled(0.0, Host(15 * GIB, 6.0, 16 * GIB)))
+
+    @rule(
+        size=st.integers(1, 3),
+        memory=MEMORY,
+        priority=PRIORITIES,
+        group=GROUPS,
+        needs=st.lists(PICK, max_size=2),
+        retries=st.integers(0, 2),
+        soft=st.booleans(),
+    )
+    def submit(
+        self,
+        size: int,
+        memory: str,
+        priority: Priority,
+        group: str,
+        needs: list[int],
+        retries: int,
+        soft: bool,
+    ) -> None:
+        names = [f"r{self.count + i}" for i in range(size)]
+        self.count += size
+        known = [*self.fleet.runs, *names]
+        specs = tuple(
+            a_spec(
+                name,
+                memory=memory,
+                priority=priority,
+                group=group,
+                retries=retries,
+                needs=tuple({known[n % len(known)] for n in needs} - {name}),
+                soft_limit_bytes=2 * GIB if soft else None,
+            )
+            for name in names
+        )
+        self._submit(specs)
+
+    @rule(memory=MEMORY, priority=PRIORITIES, group=GROUPS)
+    def submit_one(self, memory: str, priority: Priority, group: str) -> None:
+        self.count += 1
+        self._submit((a_spec(f"r{self.count - 1}", memory=memory, priority=priority, group=group),))
+
+    def _submit(self, specs: tuple[object, ...]) -> None:
+        from paddock.core.events import Submitted
+
+        self.tell(Submitted(self.yard.now, specs))  # type: ignore[arg-type]
+
+    @precondition(some_starting)
+    @rule(number=PICK)
+    def start_is_confirmed(self, number: int) -> None:
+        run = self.pick(number, Starting)
+        assert run is not None
+        self.tell(Started(self.yard.now, run.attempt))
+
+    @precondition(some_starting)
+    @rule(number=PICK, permanent=st.booleans())
+    def spawn_fails(self, number: int, permanent: bool) -> None:
+        run = self.pick(number, Starting)
+        assert run is not None
+        self.tell(SpawnFailed(self.yard.now, run.attempt, "no such file", permanent))
+
+    @precondition(some_live)
+    @rule(number=PICK, ended=EXITS, empty=st.booleans())
+    def attempt_exits(self, number: int, ended: Exit, empty: bool) -> None:
+        self.tell(Exited(self.yard.now, self.pick_live(number).attempt, ended, empty))
+
+    @precondition(some_stopping)
+    @rule(number=PICK, ended=EXITS, empty=st.booleans())
+    def stopping_attempt_exits(self, number: int, ended: Exit, empty: bool) -> None:
+        run = self.pick(number, Stopping)
+        assert run is not None
+        self.tell(Exited(self.yard.now, run.attempt, ended, empty))
+
+    @precondition(some_live)
+    @rule(number=PICK)
+    def attempt_empties(self, number: int) -> None:
+        self.tell(Emptied(self.yard.now, self.pick_live(number).attempt))
+
+    @precondition(some_live)
+    @rule(number=PICK)
+    def attempt_is_lost(self, number: int) -> None:
+        self.tell(AttemptLost(self.yard.now, self.pick_live(number).attempt, "reboot"))
+
+    @precondition(some_live)
+    @rule(number=PICK)
+    def limit_is_passed(self, number: int) -> None:
+        self.tell(LimitPassed(self.yard.now, self.pick_live(number).attempt, "throttled for 30 s"))
+
+    @precondition(some_stopping)
+    @rule(number=PICK)
+    def checkpoint_is_written(self, number: int) -> None:
+        run = self.pick(number, Stopping)
+        assert run is not None
+        self.tell(CheckpointWritten(self.yard.now, run.attempt))
+
+    @rule(
+        percent=st.sampled_from([20.0, 50.0, 72.0, 81.0, 86.0, 86.0, 96.0, None]),
+        available=st.sampled_from([None, None, 0.1, 3.0]),
+        stall=st.sampled_from([0.0, 0.0, 30.0]),
+        used=st.lists(st.sampled_from([0.2, 0.9, 1.8, 4.5]), max_size=6),
+        seconds=st.sampled_from([0.0, 1.0, 6.0]),
+    )
+    def host_is_sampled(
+        self,
+        percent: float | None,
+        available: float | None,
+        stall: float,
+        used: list[float],
+        seconds: float,
+    ) -> None:
+        share = 0.0 if percent is None else (100 - percent) / 100
+        free = int(16 * GIB * share) if available is None else int(available * GIB)
+        host = Host(
+            None if percent is None and available is None else free,
+            percent,
+            16 * GIB,
+            memory_stall_percent=stall,
+        )
+        live = [run.attempt for run in self.fleet.live_runs()]
+        sizes = {attempt: int(u * GIB) for attempt, u in zip(live, used, strict=False)}
+        self.tell(Sampled(self.yard.now + seconds, host, sizes))
+
+    @rule(seconds=st.sampled_from([5.0, 6.0]), percent=st.sampled_from([10.0, 30.0]))
+    def host_is_calm(self, seconds: float, percent: float) -> None:
+        for _ in range(2):
+            host = Host(int(16 * GIB * (100 - percent) / 100), percent, 16 * GIB)
+            self.tell(Sampled(self.yard.now + seconds, host))
+
+    @rule(seconds=st.sampled_from([0.0, 1.0, 20.0, 61.0, 700.0, 4000.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.tell(TimePassed(self.yard.now + seconds))
+
+    @rule(times=st.integers(1, 4))
+    def next_deadline_comes(self, times: int) -> None:
+        for _ in range(times):
+            at = self.fleet.next_deadline
+            if at is not None:
+                self.tell(TimePassed(at))
+
+    # -- what people ask for --------------------------------------------------------------
+
+    @precondition(some_run)
+    @rule(number=PICK, force=st.booleans())
+    def cancel(self, number: int, force: bool) -> None:
+        from paddock.core.events import CancelRequested
+
+        run = self.pick(number)
+        assert run is not None
+        self.tell(CancelRequested(self.yard.now, run.id, force))
+
+    @precondition(some_run)
+    @rule(number=PICK, priority=PRIORITIES)
+    def change_priority(self, number: int, priority: Priority) -> None:
+        run = self.pick(number)
+        assert run is not None
+        self.tell(PriorityChanged(self.yard.now, run.id, priority))
+
+    @precondition(some_live)
+    @rule(number=PICK, thaw=st.booleans())
+    def freeze_or_thaw(self, number: int, thaw: bool) -> None:
+        name = self.pick_live(number).id
+        event = ThawRequested(self.yard.now, name) if thaw else None
+        self.tell(event or FreezeRequested(self.yard.now, name))
+
+    @rule(group=GROUPS)
+    def reset_breaker(self, group: str) -> None:
+        self.tell(BreakerReset(self.yard.now, group))
+
+    @rule(name=st.sampled_from(["h1", "h2"]), every_s=st.sampled_from([30.0, 600.0]), memory=MEMORY)
+    def declare_heartbeat(self, name: str, every_s: float, memory: str) -> None:
+        self.count += 1
+        if name not in self.fleet.heartbeats:
+            name = f"{name}-{self.count}"
+        template = a_spec(name, memory=memory, group="beat")
+        self.tell(HeartbeatDeclared(self.yard.now, template, every_s))
+
+    @rule(number=PICK)
+    def remove_heartbeat(self, number: int) -> None:
+        names = [*self.fleet.heartbeats, "nobody"]
+        self.tell(HeartbeatRemoved(self.yard.now, names[number % len(names)]))
+
+    @rule(reserve_gib=st.integers(1, 12), policy=POLICIES)
+    def change_policy(self, reserve_gib: int, policy: object) -> None:
+        assert isinstance(policy, type(self.first_policy))
+        changed = replace(policy, reserve_bytes=reserve_gib * GIB)
+        self.tell(PolicyChanged(self.yard.now, changed))
+
+    # -- old news -------------------------------------------------------------------------
+
+    @precondition(some_run)
+    @rule(number=PICK, back=st.integers(1, 2), ended=EXITS)
+    def stale_exit_is_told(self, number: int, back: int, ended: Exit) -> None:
+        run = self.pick(number)
+        assert run is not None
+        self.tell(Exited(self.yard.now, Attempt(run.id, run.attempts - back), ended))
+
+    @rule(number=PICK)
+    def unknown_attempt_ends(self, number: int) -> None:
+        self.tell(Exited(self.yard.now, Attempt(f"nobody{number}", 1), Exit(0)))
+
+    @rule(number=PICK)
+    def an_old_event_is_told_again(self, number: int) -> None:
+        old = [event for event, _ in self.told if isinstance(event, AttemptEvent)]
+        if old:
+            self.tell(replace(old[number % len(old)], at=self.yard.now))
+
+    # -- the daemon dies ------------------------------------------------------------------
+
+    @rule()
+    def daemon_is_killed(self) -> None:
+        before = self.yard
+        self.yard = before.reborn()
+        self.yard.promises.moves |= before.promises.moves
+        self.reborn = True
+        assert self.fleet.runs == before.fleet.runs
+        assert self.fleet.waiting == before.fleet.waiting
+        assert set(self.fleet.live) == set(before.fleet.live)
+        due = self.fleet.next_deadline
+        assert due == before.fleet.next_deadline or due is None or due > 0
+        told = {action.attempt for action in owed(self.fleet) if hasattr(action, "attempt")}
+        assert {r.attempt for r in self.fleet.live_runs() if not _runs(r)} <= told
+
+    # -- always, and at the end -----------------------------------------------------------
+
+    @invariant()
+    def whatever_waits_says_why(self) -> None:
+        for run in self.fleet.runs.values():
+            if isinstance(run.state, Queued):
+                said = explain.waiting(self.fleet, run)
+                assert len(said.sentence) > 10
+
+    def teardown(self) -> None:
+        type(self).reached |= self.yard.promises.moves
+        if not self.reborn:
+            self._replay()
+        twin = self.yard.reborn()
+        self.yard.drain()
+        type(self).reached |= self.yard.promises.moves
+        twin.drain()
+        submitted = self.yard.promises.submitted
+        assert set(self.yard.outcomes()) == submitted, "somebody has no end"
+        assert twin.outcomes() == self.yard.outcomes(), "a restart changed an end"
+        assert Outcome.PREEMPTED not in self.yard.outcomes().values()
+
+    def _replay(self) -> None:
+        """The same events give the same actions."""
+        fleet = Fleet(self.first_policy)
+        for event, actions in self.told:
+            assert step(fleet, event) == actions
+        assert fleet.runs == self.fleet.runs
+
+
+def _runs(run: Run) -> bool:
+    return not isinstance(run.state, Starting | Stopping)

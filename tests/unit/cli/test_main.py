@@ -1,0 +1,97 @@
+"""How the program starts and ends: lazily, in one line, with the codes of the reference."""
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+from paddock import __version__
+from paddock.cli.exits import CommandError, ExitCode
+from paddock.cli.main import guarded, main
+
+
+def ends_with(error: BaseException) -> int:
+    def command() -> int:
+        raise error
+
+    return guarded(command)
+
+
+def test_starting_imports_no_command_and_nothing_heavy() -> None:
+    code = (
+        "import sys, paddock.cli.main; "
+        "print([m for m in sys.modules if m.startswith(('paddock.', 'rich', 'asyncio'))])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == str(
+        ["paddock.cli", "paddock.cli.exits", "paddock.cli.lazy", "paddock.cli.main"]
+    )
+
+
+def test_it_runs_as_a_module_too() -> None:
+    command = [sys.executable, "-m", "paddock", "--version"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert found.stdout == f"paddock {__version__}\n"
+
+
+def test_called_bare_it_shows_its_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    assert "capacity" in capsys.readouterr().out
+
+
+def test_an_unknown_command_is_answered_with_the_nearest_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["capcity"]) == 2
+    assert capsys.readouterr().err == (
+        "paddock: there is no command 'capcity'. Did you mean 'capacity'? Try: paddock --help\n"
+    )
+
+
+def test_an_unknown_option_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--bogus"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_command_error_ends_with_its_own_code(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert ends_with(CommandError("queue\n full", ExitCode.REFUSED)) == 3
+    assert capsys.readouterr().err == "paddock: queue full\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (KeyboardInterrupt(), 130),
+        (click.Abort(), 130),
+        (click.FileError("x.yaml", "is not there"), 2),
+        (FileNotFoundError(2, "No such file or directory", "x.yaml"), 2),
+        (RuntimeError("oops"), 70),
+    ],
+)
+def test_every_end_has_its_code_and_at_most_one_line(
+    capsys: pytest.CaptureFixture[str], error: BaseException, code: int
+) -> None:
+    assert ends_with(error) == code
+    err = capsys.readouterr().err
+    assert err.count("\n") <= 1
+    assert "Traceback" not in err
+
+
+def test_a_bug_shows_its_traceback_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PADDOCK_DEBUG", "1")
+    with pytest.raises(RuntimeError, match="oops"):
+        ends_with(RuntimeError("oops"))
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    command = [sys.executable, "-m", "paddock", "capacity", "--ram", "16G"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        err = process.stderr.read()
+    assert err == b""
+    assert process.returncode == ExitCode.BROKEN_PIPE
