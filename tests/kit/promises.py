@@ -34,6 +34,7 @@ from paddock.core.run import (
     State,
     Stopping,
 )
+from paddock.core.scheduling import schedule
 from paddock.core.step import AttemptEvent, step
 
 Move = tuple[type[State], type[State]]
@@ -57,7 +58,8 @@ class Promises:
         twin = deepcopy(fleet) if self._stale(event) else None
         actions = step(fleet, event)
         self._note(event)
-        assert violations(fleet) == []
+        wrong = violations(fleet)
+        assert wrong == [], f"{wrong}"
         self._nobody_is_lost(before, event)
         self._moves_are_allowed()
         self._attempts_start_once(before, actions)
@@ -65,6 +67,7 @@ class Promises:
         self._starts_fit(actions)
         self._only_the_more_urgent_preempts(before, event)
         self._critical_is_spared(actions)
+        self._nobody_is_overlooked(event)
         if twin is not None:
             self._old_news_changes_nothing(twin, event, actions)
         return actions
@@ -196,6 +199,16 @@ class Promises:
             if isinstance(action, FreezeAttempt) and action.reclaim:
                 run = self.fleet.runs[action.attempt.run]
                 assert run.priority is not Priority.CRITICAL, f"{run.id} is critical"
+
+    def _nobody_is_overlooked(self, event: Event) -> None:
+        """A second, full look starts nobody: the shortcut after a sample missed no one."""
+        if not (isinstance(event, Sampled) and self.fleet.queue):
+            return
+        twin = deepcopy(self.fleet)
+        twin.actions = []
+        schedule(twin)
+        missed = [a.attempt.run for a in twin.actions if isinstance(a, StartAttempt)]
+        assert missed == [], f"could start, and were not looked at: {missed}"
 
     def _old_news_changes_nothing(self, twin: Fleet, event: Event, actions: list[Action]) -> None:
         """The step did what the time alone would have done."""

@@ -196,7 +196,9 @@ class Yard:
         for _ in range(within):
             self.sample()
             self._end_all_that_lives()
-            if not self.fleet.live and not self.queued:
+            if self.fleet.live:
+                continue  # others took their places; they are not to run into a timeout
+            if not self.queued:
                 return
             at = self.fleet.next_deadline
             step_s = self.fleet.policy.ladder.dwell_s

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
+# Without Phase.explain: it traces every line, which makes a failure take minutes to tell.
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
 SLOW_IS_NOT_WRONG = [HealthCheck.too_slow, HealthCheck.filter_too_much]
 
 settings.register_profile(
     "modest",
     deadline=None,
+    phases=PHASES,
     max_examples=60,
     stateful_step_count=40,
     suppress_health_check=SLOW_IS_NOT_WRONG,
@@ -18,6 +21,7 @@ settings.register_profile(
 settings.register_profile(
     "long",
     deadline=None,
+    phases=PHASES,
     max_examples=2000,
     stateful_step_count=100,
     suppress_health_check=SLOW_IS_NOT_WRONG,

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
-    invariant,
     precondition,
     rule,
 )
@@ -38,7 +37,7 @@ from paddock.core.events import (
 from paddock.core.fleet import Fleet
 from paddock.core.policy import Admission
 from paddock.core.restore import owed
-from paddock.core.run import Attempt, Exit, Outcome, Priority, Queued, Run, Starting, Stopping
+from paddock.core.run import Attempt, Ended, Exit, Outcome, Priority, Queued, Run, Starting, Stopping
 from paddock.core.step import AttemptEvent, step
 from paddock.core.units import GIB
 from tests.kit.factories import a_policy, a_spec, with_parts
@@ -98,6 +97,12 @@ class FleetMachine(RuleBasedStateMachine):
     def tell(self, event: Event) -> None:
         actions = self.yard.tell(event)
         self.told.append((event, list(actions)))
+        self._whatever_waits_says_why()
+
+    def _whatever_waits_says_why(self) -> None:
+        for run in self.fleet.runs.values():
+            if isinstance(run.state, Queued):
+                assert len(explain.waiting(self.fleet, run).sentence) > 10
 
     # -- aiming ---------------------------------------------------------------------------
 
@@ -254,6 +259,25 @@ class FleetMachine(RuleBasedStateMachine):
         sizes = {attempt: int(u * GIB) for attempt, u in zip(live, used, strict=False)}
         self.tell(Sampled(self.yard.now + seconds, host, sizes))
 
+    @rule(
+        others_gib=st.sampled_from([0.5, 2.0, 4.0, 8.0]),
+        shares=st.lists(st.sampled_from([0.1, 0.4, 0.9, 1.0]), min_size=1, max_size=4),
+        slowdown=st.sampled_from([1.0, 1.0, 1.5, 3.0]),
+        seconds=st.sampled_from([0.0, 1.0, 6.0, 60.0]),
+    )
+    def memory_is_used(
+        self, others_gib: float, shares: list[float], slowdown: float, seconds: float
+    ) -> None:
+        """What the agents use and what the host has free belong together, as they do in life."""
+        used = {
+            run.attempt: int(run.limit_bytes * shares[number % len(shares)])
+            for number, run in enumerate(self.fleet.live_runs())
+        }
+        taken = sum(used.values()) + int(others_gib * GIB)
+        free = max(0, 16 * GIB - taken)
+        host = Host(free, 100 * (1 - free / (16 * GIB)), 16 * GIB, slowdown=slowdown)
+        self.tell(Sampled(self.yard.now + seconds, host, used))
+
     @rule(seconds=st.sampled_from([5.0, 6.0]), percent=st.sampled_from([10.0, 30.0]))
     def host_is_calm(self, seconds: float, percent: float) -> None:
         for _ in range(2):
@@ -346,7 +370,7 @@ class FleetMachine(RuleBasedStateMachine):
         self.yard = before.reborn()
         self.yard.promises.moves |= before.promises.moves
         self.reborn = True
-        assert self.fleet.runs == before.fleet.runs
+        assert _not_ended(self.fleet) == _not_ended(before.fleet)
         assert self.fleet.waiting == before.fleet.waiting
         assert set(self.fleet.live) == set(before.fleet.live)
         due = self.fleet.next_deadline
@@ -354,14 +378,7 @@ class FleetMachine(RuleBasedStateMachine):
         told = {action.attempt for action in owed(self.fleet) if hasattr(action, "attempt")}
         assert {r.attempt for r in self.fleet.live_runs() if not _runs(r)} <= told
 
-    # -- always, and at the end -----------------------------------------------------------
-
-    @invariant()
-    def whatever_waits_says_why(self) -> None:
-        for run in self.fleet.runs.values():
-            if isinstance(run.state, Queued):
-                said = explain.waiting(self.fleet, run)
-                assert len(said.sentence) > 10
+    # -- the end ---------------------------------------------------------------------------
 
     def teardown(self) -> None:
         type(self).reached |= self.yard.promises.moves
@@ -373,7 +390,9 @@ class FleetMachine(RuleBasedStateMachine):
         twin.drain()
         submitted = self.yard.promises.submitted
         assert set(self.yard.outcomes()) == submitted, "somebody has no end"
-        assert twin.outcomes() == self.yard.outcomes(), "a restart changed an end"
+        ends, others = self.yard.outcomes(), twin.outcomes()
+        different = {run: (ends[run], others.get(run)) for run in ends if ends[run] != others.get(run)}
+        assert different == {}, f"a restart changed an end: {different}"
         assert Outcome.PREEMPTED not in self.yard.outcomes().values()
 
     def _replay(self) -> None:
@@ -382,6 +401,11 @@ class FleetMachine(RuleBasedStateMachine):
         for event, actions in self.told:
             assert step(fleet, event) == actions
         assert fleet.runs == self.fleet.runs
+
+
+def _not_ended(fleet: Fleet) -> dict[str, Run]:
+    """Of the ended, no more than `keep_ended` come back."""
+    return {run.id: run for run in fleet.runs.values() if not isinstance(run.state, Ended)}
 
 
 def _runs(run: Run) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from .policy import Policy, SizingPolicy
 from .sizing import NOTHING, Moments, quantile
@@ -20,8 +21,7 @@ class _Held:
         return max(self.limit_bytes, self.used_bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
+class Sums(NamedTuple):
     """Additive facts about a set of attempts; a candidate's or victim's are added or taken off."""
 
     fixed_bytes: int = 0  # groups without evidence: max(limit, in use) each
@@ -59,7 +59,7 @@ class Sums:
 class Demand:
     """The memory held by everything that is starting, running or stopping."""
 
-    __slots__ = ("_changes", "_expected", "_held", "_members", "_moments", "policy", "sums")
+    __slots__ = ("_changes", "_held", "_members", "_modelled", "_moments", "policy", "sums")
 
     def __init__(self, policy: SizingPolicy) -> None:
         self.sums = Sums()
@@ -68,13 +68,17 @@ class Demand:
         self._members: dict[str, set[str]] = {}
         self._moments: dict[str, Moments] = {}  # of groups with evidence
         self._changes = 0
-        self._expected: int | None = 0
+        self._modelled: float | None = 0.0
 
     def __len__(self) -> int:
         return len(self._held)
 
     def __contains__(self, run: str) -> bool:
         return run in self._held
+
+    def set_policy(self, policy: SizingPolicy) -> None:
+        self.policy = policy
+        self._modelled = None
 
     def enter(self, run: str, *, group: str, limit_bytes: int) -> None:
         self._held[run] = held = _Held(group, limit_bytes)
@@ -99,24 +103,30 @@ class Demand:
         s = self.sums
         if held.group in self._moments:
             learned = s.learned_used_bytes + grown
-            self._set(
-                Sums(s.fixed_bytes, learned, s.learned_limit_bytes, s.used_bytes + grown, s.moments)
-            )
-            return
-        fixed = s.fixed_bytes + held.fixed_bytes - before
-        used = s.used_bytes + grown
-        self._set(Sums(fixed, s.learned_used_bytes, s.learned_limit_bytes, used, s.moments))
+            self.sums = s._replace(learned_used_bytes=learned, used_bytes=s.used_bytes + grown)
+        else:
+            fixed = s.fixed_bytes + held.fixed_bytes - before
+            self.sums = s._replace(fixed_bytes=fixed, used_bytes=s.used_bytes + grown)
 
     def learn(self, group: str, moments: Moments | None) -> None:
         """What is now known of a group; every attempt of it is counted anew."""
-        if moments is self._moments.get(group):
+        before = self._moments.get(group)
+        if moments is before:
             return
         if moments is None:
-            self._moments.pop(group, None)
+            del self._moments[group]
         else:
             self._moments[group] = moments
-        if group in self._members:
+        members = len(self._members.get(group, ()))
+        if members and before is not None and moments is not None:
+            self._shift(members, before, moments)
+        elif members:
             self._recount()
+
+    def _shift(self, members: int, before: Moments, after: Moments) -> None:
+        """Only the vector changes while a group stays known: no need to count its members."""
+        changes = zip(self.sums.moments, before, after, strict=True)
+        self._set(self.sums._replace(moments=[s + members * (a - b) for s, b, a in changes]))
 
     def learned(self, group: str) -> bool:
         return group in self._moments
@@ -126,9 +136,8 @@ class Demand:
 
     @property
     def expected_bytes(self) -> int:
-        if self._expected is None:
-            self._expected = self.sums.expected_bytes(self.policy)
-        return self._expected
+        modelled = self._modelled_bytes()
+        return self.sums.fixed_bytes + int(max(modelled, self.sums.learned_used_bytes))
 
     def expected_with(self, *, group: str, limit_bytes: int) -> int:
         """What would be expected with one more attempt of this group.
@@ -139,7 +148,7 @@ class Demand:
         one = self.one(group=group, limit_bytes=limit_bytes)
         after = self.sums.plus(one)
         modelled = after.modelled_bytes(self.policy)
-        share = modelled - self.sums.modelled_bytes(self.policy) if one.learned_limit_bytes else 0.0
+        share = modelled - self._modelled_bytes() if one.learned_limit_bytes else 0.0
         learned = max(modelled, self.sums.learned_used_bytes + share)
         return after.fixed_bytes + int(learned)
 
@@ -152,6 +161,11 @@ class Demand:
         for run in runs:
             sums = sums.plus(self._sums_of(self._held[run]), -1)
         return sums
+
+    def _modelled_bytes(self) -> float:
+        if self._modelled is None:
+            self._modelled = self.sums.modelled_bytes(self.policy)
+        return self._modelled
 
     def _sums_of(self, held: _Held) -> Sums:
         moments = self._moments.get(held.group)
@@ -182,19 +196,18 @@ class Demand:
         self._set(self.recounted())
 
     def _set(self, sums: Sums) -> None:
+        if sums.moments is not self.sums.moments:
+            self._modelled = None
         self.sums = sums
-        self._expected = None
 
 
-@dataclass(frozen=True, slots=True)
-class Newcomer:
+class Newcomer(NamedTuple):
     group: str
     limit_bytes: int
     by_limits: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
+class Fit(NamedTuple):
     """The two sums for one candidate; it fits when nothing is short."""
 
     need_bytes: int
@@ -212,15 +225,14 @@ class Fit:
 
 def fit(demand: Demand, policy: Policy, one: Newcomer, *, available_bytes: int) -> Fit:
     """Both sums of design.md: within the fleet's wall, and within what the host has free."""
+    guaranteed = demand.sums.guaranteed_bytes + one.limit_bytes
+    if one.by_limits and guaranteed > policy.wall_bytes:
+        return Fit(one.limit_bytes, guaranteed - policy.wall_bytes, 0, by_limits=True)
     after = demand.expected_with(group=one.group, limit_bytes=one.limit_bytes)
-    wall_after = after
-    if one.by_limits:
-        wall_after = max(after, demand.sums.guaranteed_bytes + one.limit_bytes)
     # What is promised but not yet in use will come out of MemAvailable.
     still_to_come = after - demand.sums.used_bytes
     return Fit(
         need_bytes=after - demand.expected_bytes,
-        wall_short_bytes=wall_after - policy.wall_bytes,
+        wall_short_bytes=after - policy.wall_bytes,
         host_short_bytes=policy.free_floor_bytes - (available_bytes - still_to_come),
-        by_limits=wall_after > after,
     )

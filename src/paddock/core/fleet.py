@@ -26,11 +26,13 @@ from .run import (
     Ended,
     Live,
     Outcome,
+    Priority,
     Queued,
     Run,
     Running,
     Starting,
     State,
+    Stopping,
 )
 from .sizing import SizeModel
 
@@ -89,6 +91,7 @@ class Fleet:
         self.round: Round | None = None
         self.runs: dict[str, Run] = {}
         self.live: dict[str, float] = {}  # run → since when it uses what it uses
+        self.stopping: dict[str, None] = {}  # those of them whose memory is on its way back
         self.queue = Queue()  # ready runs only
         self.waiting = 0  # all that are Queued, ready or not
         self.demand = Demand(policy.sizing)
@@ -97,7 +100,7 @@ class Fleet:
         self.dependents: dict[str, dict[str, None]] = {}
         self.blocked_since: dict[str, float] = {}  # heads that did not fit, since when
         self.claimant: str | None = None  # others are being stopped for this run
-        self.last_look: tuple[int, int] | None = None  # expected, available at the last full look
+        self.last_look: tuple[int, int] | None = None  # expected, free at the last full look
         self.changes: list[Change] = []  # of the present step
         self.actions: list[Action] = []  # of the present step
         self.changed_groups: set[str] = set()  # since somebody took them to the store
@@ -128,8 +131,24 @@ class Fleet:
         """Both sums for one more attempt of a run; None when the host could not be read."""
         if self.host is None or self.host.available_bytes is None:
             return None
-        one = Newcomer(run.spec.group, run.limit_bytes, by_limits=not self._may_overcommit())
+        by_limits = not self.may_overcommit(run.priority)
+        one = Newcomer(run.spec.group, run.limit_bytes, by_limits=by_limits)
         return fit(self.demand, self.policy, one, available_bytes=self.host.available_bytes)
+
+    def may_overcommit(self, priority: Priority) -> bool:
+        """Whether learned sizes let more in than the limits would, right now."""
+        if self._paced():
+            return False
+        return priority < Priority.NORMAL or not self._slow()  # slow CPUs hold up nobody urgent
+
+    def _paced(self) -> bool:
+        """As many started since the last look at the host as may, before they are seen."""
+        sizing = self.policy.sizing
+        growth = max(sizing.overcommit_growth_least, int(sizing.overcommit_growth * len(self.live)))
+        return len(self.live) >= self._live_at_look + growth
+
+    def _slow(self) -> bool:
+        return self.host is not None and self.host.slowdown > self.policy.sizing.overcommit_slowdown
 
     # -- the few functions that change it -------------------------------------------------
 
@@ -140,6 +159,7 @@ class Fleet:
     def add(self, run: Run, because: str) -> None:
         """A run that is new here: just submitted, or loaded from the store."""
         self._sequence = max(self._sequence, run.sequence)
+        self.group(run.spec.group)  # now, so that asking about the run changes nothing later
         run = self._tagged(run)
         self.runs[run.id] = run
         self._enter(run)
@@ -163,6 +183,7 @@ class Fleet:
         """Change what is known of a run, not where it stands."""
         after = replace(run, **facts)
         self.runs[run.id] = after
+        self.stir()
         self.changes.append(Change(after, run.state, because))
 
     def sample(self, run: Run, used_bytes: int) -> None:
@@ -179,6 +200,7 @@ class Fleet:
         self.changed_groups.add(group)
         if lets_start(breaker):
             self.queue.unpark(group)
+            self.stir()
         else:
             self.queue.park(group)
         if isinstance(breaker, Open):
@@ -202,6 +224,10 @@ class Fleet:
         self.demand.learn(group, moments)
         self.changed_groups.add(group)
 
+    def stir(self) -> None:
+        """Something happened after which a run may start that could not before."""
+        self.last_look = None
+
     def wake(self, timer: Timer) -> None:
         heapq.heappush(self._timers, timer)
         if len(self._timers) > 64 + 4 * (len(self.runs) + len(self.groups)):
@@ -218,20 +244,13 @@ class Fleet:
 
     def looked(self, host: Host) -> None:
         """The host was sampled; what started since then is seen from now on."""
+        paced, slow = self._paced(), self._slow()
         self.host = host
-        if self._live_at_look + self._growth() <= len(self.live):
-            self.last_look = None  # the pace held somebody back
+        if paced or (slow and not self._slow()):
+            self.stir()  # who was held back may come now
         self._live_at_look = len(self.live)
 
     # -- inside ---------------------------------------------------------------------------
-
-    def _may_overcommit(self) -> bool:
-        slow = self.host is not None and self.host.slowdown > self.policy.sizing.overcommit_slowdown
-        return not slow and len(self.live) < self._live_at_look + self._growth()
-
-    def _growth(self) -> int:
-        sizing = self.policy.sizing
-        return max(sizing.overcommit_growth_least, int(sizing.overcommit_growth * len(self.live)))
 
     def _leave(self, run: Run, after: Run) -> None:
         state = run.state
@@ -239,6 +258,7 @@ class Fleet:
             self.waiting -= 1
             if state.ready:
                 self.queue.remove(run.id, served=isinstance(after.state, Starting))
+                self.stir()  # it may have held the door
             for need in state.unmet:
                 self._forget_dependent(need, run.id)
             if not isinstance(after.state, Queued):
@@ -247,6 +267,8 @@ class Fleet:
             self._observe(run)
             self.demand.leave(run.id)
             del self.live[run.id]
+            self.stir()
+            self.stopping.pop(run.id, None)
 
     def _enter(self, run: Run, before: State | None = None) -> None:
         state = run.state
@@ -257,12 +279,16 @@ class Fleet:
             if state.ready:
                 entry = Entry(run.tag, run.sequence, run.id, run.spec.group, run.enqueued_at)
                 self.queue.add(entry, run.priority)
+                if self.queue.place(run.id) <= self.policy.backfill_depth:
+                    self.stir()  # further back it would not be looked at
         elif isinstance(state, Live) and not isinstance(before, Live):
             limit = state.hold.limit_bytes
             model = self.group(run.spec.group).size
             model.limit_bytes = max(model.limit_bytes, limit)
             self.demand.enter(run.id, group=run.spec.group, limit_bytes=limit)
             self.live[run.id] = self.now
+        if isinstance(state, Stopping):
+            self.stopping[run.id] = None
         elif isinstance(state, Ended):
             self._ended.append(run.id)
             self._forget_old()

@@ -30,6 +30,7 @@ from .run import (
     StopPhase,
     Stopping,
 )
+from .submission import cannot_ever_fit
 from .timeouts import hard_timeout_s, soft_timeout_s
 from .units import format_duration
 
@@ -219,7 +220,8 @@ def exited(fleet: Fleet, run: Run, ended: Exit, *, empty: bool) -> None:
         _settle(fleet, run, state, ended)
         return
     if isinstance(state, Stopping):
-        _press(fleet, run, replace(state, exit=ended), StopPhase.KILLED)
+        outcome = None if _finished(state, judge(run, ended, fleet.policy)) else state.outcome
+        _press(fleet, run, replace(state, exit=ended, outcome=outcome), StopPhase.KILLED)
         return
     text = f"the agent ended ({ended}) and left processes behind"
     strays = _stopping(fleet, state, outcome=None, because=text, ended=ended)
@@ -247,13 +249,17 @@ def spawn_failed(fleet: Fleet, run: Run, *, reason: str, permanent: bool) -> Non
 
 def _settle(fleet: Fleet, run: Run, state: Starting | Running | Stopping, ended: Exit) -> None:
     verdict = judge(run, ended, fleet.policy)
-    if isinstance(state, Stopping) and state.outcome is not None:
-        # Paddock's reason counts once it told the run to stop. Only asked for a checkpoint, a run
-        # that comes to a good end has done its work, and doing it again would be wrong.
-        finished = state.phase is StopPhase.ASKED and verdict.outcome is Outcome.SUCCEEDED
-        if not finished:
-            verdict = Verdict(state.outcome, state.because)
+    reason = state.outcome if isinstance(state, Stopping) else None
+    if isinstance(state, Stopping) and reason is not None and not _finished(state, verdict):
+        verdict = Verdict(reason, state.because)
     conclude(fleet, run, verdict, ended=ended)
+
+
+def _finished(state: Stopping, verdict: Verdict) -> bool:
+    """Paddock's reason counts once it told the run to stop. Only asked for a checkpoint, a run
+    that comes to a good end has done its work, and doing it again would be wrong.
+    """
+    return state.phase is StopPhase.ASKED and verdict.outcome is Outcome.SUCCEEDED
 
 
 def conclude(
@@ -263,7 +269,11 @@ def conclude(
     ran_s = _ran_s(fleet, run)
     retry = again(run, verdict, fleet.policy, permanent=permanent)
     run = _counted(run, verdict)
-    if retry is not None:
+    # The policy may have changed under it: a run that would now wait for ever is over.
+    too_large = retry and cannot_ever_fit(retry.limit_bytes, fleet.policy)
+    if too_large:
+        _end(fleet, run, Ended(fleet.now, Outcome.REFUSED, f"{verdict.because}; {too_large}"))
+    elif retry is not None:
         _requeue(fleet, replace(run, limit_bytes=retry.limit_bytes), verdict, delay_s=retry.delay_s)
     else:
         code = ended.code if ended else None

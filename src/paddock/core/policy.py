@@ -115,7 +115,7 @@ class Policy:
     ageing_s: float = 3600.0
     # How far behind a run that does not fit others are looked at, and for how long they may
     # pass it before the door is held for it.
-    backfill_depth: int = 32
+    backfill_depth: int = 16
     backfill_s: float = 600.0
     min_run_s: float = 60.0  # not preempted for another run before this
     max_preemptions: int = 3  # then it is protected
@@ -130,3 +130,8 @@ class Policy:
     def wall_bytes(self) -> int:
         """The fleet's own wall: per-agent walls do not compose without it."""
         return self.total_bytes - self.reserve_bytes
+
+    @property
+    def largest_bytes(self) -> int:
+        """The largest run there can ever be room for: both sums with nobody else there."""
+        return min(self.wall_bytes, self.total_bytes - self.free_floor_bytes)

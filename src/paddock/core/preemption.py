@@ -19,16 +19,13 @@ def make_room(fleet: Fleet, claimant: Run) -> None:
     """
     if claimant.priority is Priority.LOW or fleet.host is None:
         return
-    candidates = _candidates(fleet, claimant)
-    leaving = [r.id for r in fleet.live_runs() if isinstance(r.state, Stopping)]
-    if not candidates:
-        return
 
     def enough(chosen: Sequence[Candidate]) -> bool:
-        return _would_fit(fleet, claimant, [*leaving, *(c.run for c in chosen)])
+        return _would_fit(fleet, claimant, [*fleet.stopping, *(c.run for c in chosen)])
 
     if enough([]):
-        return  # memory is on its way
+        return  # memory is on its way, or it is not memory that it waits for
+    candidates = _candidates(fleet, claimant)
     chosen = choose(candidates, enough)
     if not chosen or not enough(chosen):
         return
@@ -47,15 +44,15 @@ def _candidates(fleet: Fleet, claimant: Run) -> list[Candidate]:
     found: list[Candidate] = []
     ripe_at: float | None = None
     for run in fleet.live_runs():
-        if not isinstance(run.state, Running) or run.priority <= claimant.priority:
+        if isinstance(run.state, Stopping) or run.priority <= claimant.priority:
             continue
         if (
-            _line(run, policy) < _line(claimant, policy)
+            _line(run, policy) <= _line(claimant, policy)
             or run.preemptions >= policy.max_preemptions
         ):
             continue
         old_enough_at = run.state.since_at + policy.min_run_s
-        if old_enough_at > fleet.now:
+        if old_enough_at > fleet.now or isinstance(run.state, Starting):
             ripe_at = old_enough_at if ripe_at is None else min(ripe_at, old_enough_at)
             continue
         found.append(as_candidate(fleet, run))

@@ -75,7 +75,7 @@ class Queue:
         priority, entry = self._entries.pop(run)
         level = self._levels[priority]
         if served:
-            level.served_tag = max(level.served_tag, entry.tag)
+            self.was_served(priority, tag=entry.tag)
         level.entries.remove(entry)
         waiting = level.groups[entry.group]
         was_head = waiting[0] is entry
@@ -86,6 +86,10 @@ class Queue:
                 level.heads.add(waiting[0])
         if not waiting:
             del level.groups[entry.group]
+
+    def was_served(self, priority: Priority, *, tag: int) -> None:
+        level = self._levels[priority]
+        level.served_tag = max(level.served_tag, tag)
 
     def park(self, group: str) -> None:
         """Leave the group's runs in their places, but pass them over (its breaker is open)."""

@@ -15,7 +15,7 @@ from .victims import Candidate, because, choose
 def relieve(fleet: Fleet) -> None:
     """Called with every sample, so each round is judged by what the host says after it."""
     host = fleet.host
-    if host is None or host.used_percent is None:
+    if host is None or host.used_percent is None or host.available_bytes is None:
         return  # nobody is killed on a guess
     if fleet.ladder.rung < Rung.PREEMPT:
         _all_clear(fleet)
@@ -26,6 +26,8 @@ def relieve(fleet: Fleet) -> None:
 
 
 def _all_clear(fleet: Fleet) -> None:
+    if fleet.round is None:
+        return  # nobody was frozen
     fleet.round = None
     for run in list(fleet.live_runs()):
         if isinstance(run.state, Running) and run.state.frozen is Frozen.BY_PRESSURE:
@@ -42,7 +44,7 @@ def _preempt(fleet: Fleet) -> None:
         if victims:
             _stop_frozen(fleet, victims)
             return
-    if any(isinstance(run.state, Stopping) for run in fleet.live_runs()):
+    if any(_is_leaving(fleet, fleet.runs[run]) for run in fleet.stopping):
         return  # somebody's memory is on its way; look again when it is back
     candidates = [
         as_candidate(fleet, run)
@@ -58,6 +60,15 @@ def _preempt(fleet: Fleet) -> None:
     )
     for victim in chosen:
         freeze(fleet, fleet.runs[victim.run], by=Frozen.BY_PRESSURE)
+
+
+def _is_leaving(fleet: Fleet, run: Run) -> bool:
+    """Being stopped, and not for so long that it must be stuck in the kernel."""
+    if not isinstance(run.state, Stopping):
+        return False
+    timeouts = fleet.policy.timeouts
+    longest_s = timeouts.checkpoint_grace_s + timeouts.kill_grace_s + timeouts.kill_again_s
+    return fleet.now < run.state.since_at + longest_s
 
 
 def _stop_frozen(fleet: Fleet, frozen: Sequence[Run]) -> None:
@@ -84,11 +95,12 @@ def _emergency(fleet: Fleet) -> None:
     floor = policy.skip_low_free_bytes
     need = _over_bytes(fleet, target=policy.relief_target, free_bytes=floor)
     victims: list[Candidate] = []
-    for run in list(fleet.live_runs()):
+    for run in fleet.live_runs():
         # One killed in an earlier round and still there is stuck in the kernel: look elsewhere.
-        if isinstance(run.state, Stopping) and run.state.phase < StopPhase.KILLED:
-            victims.append(as_candidate(fleet, run))
-            need -= fleet.demand.used_by(run.id)
+        if need <= 0 or not isinstance(run.state, Stopping) or run.state.phase is StopPhase.KILLED:
+            continue
+        victims.append(as_candidate(fleet, run))
+        need -= fleet.demand.used_by(run.id)
     if need > 0:
         victims += choose(_killable(fleet), lambda some: _freed(some) >= need)
     spared = _spared(fleet, victims)

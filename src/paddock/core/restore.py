@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from .actions import Action, FreezeAttempt, StartAttempt
-from .fleet import Fleet, Group
+from .actions import Action, FreezeAttempt, StartAttempt, ThawAttempt
+from .fleet import Fleet, Group, Round
 from .heartbeat import Heartbeat
 from .lifecycle import stop_action
 from .policy import Policy
-from .run import Run, Running, Starting, Stopping
+from .run import Frozen, Priority, Queued, Run, Running, Starting, Stopping
 
 
 def restore(
@@ -33,8 +33,28 @@ def restore(
     ordered = sorted(runs, key=lambda run: run.sequence)
     for run in ordered:
         fleet.add(run, "remembered")
+    _resume_turns(fleet, ordered)
     fleet.changes = []
+    frozen = tuple(run.id for run in ordered if _frozen_by_pressure(run))
+    if frozen:
+        fleet.round = Round(victims=frozen, give_up_at=now)
     return fleet
+
+
+def _frozen_by_pressure(run: Run) -> bool:
+    return isinstance(run.state, Running) and run.state.frozen is Frozen.BY_PRESSURE
+
+
+def _resume_turns(fleet: Fleet, runs: Iterable[Run]) -> None:
+    """Newcomers line up behind the last turn that was served, not in front of everybody."""
+    waiting: dict[Priority, int] = {}
+    for run in runs:
+        if run.attempts:
+            fleet.queue.was_served(run.priority, tag=run.tag)
+        elif isinstance(run.state, Queued) and run.tag:
+            waiting[run.priority] = min(run.tag, waiting.get(run.priority, run.tag))
+    for priority, tag in waiting.items():
+        fleet.queue.was_served(priority, tag=tag - 1)
 
 
 def owed(fleet: Fleet) -> list[Action]:
@@ -44,10 +64,13 @@ def owed(fleet: Fleet) -> list[Action]:
         match run.state:
             case Starting(hold=hold):
                 found.append(StartAttempt(run.attempt, hold.limit_bytes, resume=run.attempts > 1))
-            case Running(frozen=frozen) if frozen is not None:
-                found.append(FreezeAttempt(run.attempt))
+            case Running(frozen=None):
+                found.append(ThawAttempt(run.attempt))
+            case Running(frozen=by):
+                found.append(FreezeAttempt(run.attempt, reclaim=by is Frozen.BY_PRESSURE))
             case Stopping() as state:
-                found.append(stop_action(run.attempt, state))
+                # It may still be frozen, and could not hear.
+                found += [ThawAttempt(run.attempt), stop_action(run.attempt, state)]
             case _:
                 pass
     return found

@@ -80,7 +80,7 @@ def larger_limit(limit_bytes: int, policy: Policy) -> int | None:
     """The next size after an out-of-memory kill; None when there is no larger one."""
     sizing = policy.sizing
     grown = limit_bytes + max(sizing.oom_growth_bytes, int(limit_bytes * sizing.oom_growth))
-    allowed = min(grown, policy.retry.limit_ceiling_bytes, policy.wall_bytes)
+    allowed = min(grown, policy.retry.limit_ceiling_bytes, policy.largest_bytes)
     return allowed if allowed > limit_bytes else None
 
 

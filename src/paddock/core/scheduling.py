@@ -11,23 +11,27 @@ from .run import Priority, Run
 
 
 def schedule(fleet: Fleet) -> None:
-    """Start everything that may start. Called after every event that could let one start."""
-    _drop_claim(fleet)
-    while fleet.queue and fleet.ladder.rung < Rung.QUEUE:
-        if not _start_one(fleet):
-            break
-
-
-def look_again(fleet: Fleet) -> None:
-    """`schedule`, but only where a tick brought more room than there was at the last look."""
-    if not fleet.queue or fleet.host is None or fleet.host.available_bytes is None:
+    """Start everything that may start, if anything happened that could let one start."""
+    if fleet.claimant is not None and fleet.claimant not in fleet.queue:
+        fleet.claimant = None
+    if not fleet.queue or not _more_room(fleet):
         return
-    if fleet.last_look is not None:
-        expected, available = fleet.last_look
-        tighter = fleet.demand.expected_bytes >= expected
-        if tighter and fleet.host.available_bytes <= available:
-            return
-    schedule(fleet)
+    while fleet.ladder.rung < Rung.QUEUE and _start_one(fleet):
+        pass
+
+
+def _more_room(fleet: Fleet) -> bool:
+    """Whether there is more room than when nobody could start; `stir` forgets that look."""
+    if fleet.last_look is None:
+        return True
+    expected, free = fleet.last_look
+    return fleet.demand.expected_bytes < expected or _free_of_agents(fleet) > free
+
+
+def _free_of_agents(fleet: Fleet) -> int:
+    """Free if the fleet were not there: what an agent takes of its promise changes nothing."""
+    available = fleet.host.available_bytes if fleet.host else None
+    return (available or 0) + fleet.demand.sums.used_bytes
 
 
 def _start_one(fleet: Fleet) -> bool:
@@ -36,13 +40,13 @@ def _start_one(fleet: Fleet) -> bool:
     above = Priority.LOW if fleet.ladder.rung >= Rung.SKIP_LOW else None
     head: Run | None = None
     head_fit: Fit | None = None
-    failed: set[tuple[str, int]] = set()  # same group, same limit: same answer
+    failed: set[tuple[str, int, bool]] = set()  # same group, same limit: same answer
     order = fleet.queue.in_order(ageing_s=policy.ageing_s, above=above)
     for looked_at, run_id in enumerate(order):
         if looked_at >= policy.backfill_depth:
             break
         run = fleet.runs[run_id]
-        shape = (run.spec.group, run.limit_bytes)
+        shape = (run.spec.group, run.limit_bytes, run.priority < Priority.NORMAL)
         if shape in failed:
             fits = None
         else:
@@ -83,14 +87,10 @@ def _holds_the_door(fleet: Fleet, run: str) -> bool:
     return since_at is not None and fleet.now - since_at >= fleet.policy.backfill_s
 
 
-def _drop_claim(fleet: Fleet) -> None:
-    if fleet.claimant is not None and fleet.claimant not in fleet.queue:
-        fleet.claimant = None
-
-
 def _remember_look(fleet: Fleet, head_fit: Fit | None) -> None:
-    assert fleet.host is not None
-    available = fleet.host.available_bytes or 0
+    if fleet.host is None:
+        return
+    free = _free_of_agents(fleet)
     if head_fit is not None and head_fit.host_short_bytes <= 0:
-        available = fleet.host.total_bytes  # more free memory would not have helped
-    fleet.last_look = (fleet.demand.expected_bytes, available)
+        free = 2 * fleet.host.total_bytes  # more free memory would not have helped
+    fleet.last_look = (fleet.demand.expected_bytes, free)

@@ -21,6 +21,7 @@ from .units import GIB, MIB
 # t in 1/bytes, half powers of two around 1/GiB: the bound is flat near its optimum (a factor of
 # sqrt 2 costs under 1 %), and the range serves walls from 64 MB to tens of TB.
 TILTS: Final = tuple(2.0 ** (k / 2) / GIB for k in range(-16, 13))
+_PER_TILT: Final = tuple(1 / tilt for tilt in TILTS)
 NOTHING: Final = (0.0,) * len(TILTS)
 
 Moments = Sequence[float]
@@ -31,24 +32,25 @@ _LOG_RATIO: Final = math.log(1.03)  # bins 3 % wide; a use counts as its bin's u
 
 def quantile(moments: Moments, policy: SizingPolicy) -> float:
     """Bytes that the sum passes no more often than the configured risk."""
-    if not any(moments):
+    if moments is NOTHING:
         return 0.0
     share_of_time = policy.touches_per_hour * policy.burst_s / 3600.0
     margin = -math.log(share_of_time)
-    bounds: Iterator[float] = ((k + margin) / t for k, t in zip(moments, TILTS, strict=True))
-    return min(bounds)
+    bounds = [(k + margin) * inverse for k, inverse in zip(moments, _PER_TILT, strict=True)]
+    return float(min(bounds))
 
 
 class Histogram:
     """Time spent at each size, older time counting less (half-life of a day)."""
 
-    __slots__ = ("_epoch_at", "_half_life_s", "_last_at", "bins")
+    __slots__ = ("_epoch_at", "_half_life_s", "_last_at", "_weight", "bins")
 
     def __init__(self, half_life_s: float) -> None:
         self.bins: dict[int, float] = {}
         self._half_life_s = half_life_s
         self._epoch_at: float | None = None
         self._last_at = 0.0
+        self._weight = 0.0  # of all bins
 
     def add(self, used_bytes: int, *, seconds: float, at: float) -> None:
         if seconds <= 0:
@@ -58,14 +60,16 @@ class Histogram:
         self._last_at = max(self._last_at, at)
         index = _bin_of(used_bytes)
         # Instead of shrinking all old weights, new ones weigh more; rescaled before it overflows.
-        self.bins[index] = self.bins.get(index, 0.0) + seconds * self._scale()
+        weight = seconds * self._scale()
+        self.bins[index] = self.bins.get(index, 0.0) + weight
+        self._weight += weight
         if self._last_at - self._epoch_at > 64 * self._half_life_s:
             self._rescale()
 
     @property
     def seconds(self) -> float:
         """Observed time, in seconds of today's worth."""
-        return sum(self.bins.values()) / self._scale()
+        return self._weight / self._scale()
 
     def sizes(self) -> Iterator[tuple[float, float]]:
         """(bytes, seconds) from small to large."""
@@ -92,6 +96,7 @@ class Histogram:
     def _rescale(self) -> None:
         scale = self._scale()
         self.bins = {i: w / scale for i, w in self.bins.items() if w / scale > 1e-9}
+        self._weight = sum(self.bins.values())
         self._epoch_at = self._last_at
 
 

@@ -50,7 +50,7 @@ from .policy import Policy
 from .pressure import climb
 from .relief import relieve
 from .run import Attempt, Ended, Frozen, Outcome, Priority, Queued, Run, StopPhase, Stopping
-from .scheduling import look_again, schedule
+from .scheduling import schedule
 from .submission import cannot_ever_fit, declare_heartbeat, heartbeat_due, submit
 from .units import format_size
 
@@ -61,10 +61,7 @@ def step(fleet: Fleet, event: Event) -> list[Action]:
     fleet.now = max(fleet.now, event.at)
     _handle(fleet, event)
     _time_passed(fleet)
-    if isinstance(event, Sampled) and not fleet.changes:
-        look_again(fleet)
-    else:
-        schedule(fleet)
+    schedule(fleet)
     return fleet.actions
 
 
@@ -150,7 +147,7 @@ def _sampled(fleet: Fleet, host: Host, used: Mapping[Attempt, int]) -> None:
     before = fleet.ladder.rung
     fleet.ladder = climb(fleet.ladder, host, fleet.policy.ladder, at=fleet.now)
     if fleet.ladder.rung != before:
-        fleet.last_look = None
+        fleet.stir()
     relieve(fleet)
 
 
@@ -165,7 +162,7 @@ def _time_passed(fleet: Fleet) -> None:
             case TimerKind.HEARTBEAT:
                 heartbeat_due(fleet, timer.key)
             case TimerKind.WAKE:
-                fleet.last_look = None
+                fleet.stir()
             case _:
                 assert_never(timer.kind)
 
@@ -223,13 +220,12 @@ def _remove_heartbeat(fleet: Fleet, name: str) -> None:
 def _change_policy(fleet: Fleet, policy: Policy) -> None:
     """Running attempts keep their walls; what waits and could now wait for ever is refused."""
     fleet.policy = policy
-    fleet.demand.policy = policy.sizing
-    fleet.last_look = None
+    fleet.demand.set_policy(policy.sizing)
+    fleet.stir()
     for group in fleet.groups:
         fleet.relearn(group)
     for run in [r for r in fleet.runs.values() if isinstance(r.state, Queued)]:
         # A need that went may have taken this one along.
         problem = cannot_ever_fit(run.limit_bytes, policy)
-        current = fleet.runs[run.id]
-        if problem is not None and isinstance(current.state, Queued):
-            end_queued(fleet, current, outcome=Outcome.REFUSED, because=problem)
+        if problem is not None and fleet.runs.get(run.id) is run:
+            end_queued(fleet, run, outcome=Outcome.REFUSED, because=problem)

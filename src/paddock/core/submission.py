@@ -45,13 +45,17 @@ def _take(fleet: Fleet, spec: RunSpec, known: Mapping[str, Outcome]) -> None:
 
 
 def cannot_ever_fit(limit_bytes: int, policy: Policy) -> str | None:
-    if limit_bytes <= policy.wall_bytes:
+    """Why a run of this size would wait for ever; None when an empty fleet has room for it."""
+    most = policy.largest_bytes
+    if limit_bytes <= most:
         return None
     total, reserve = format_size(policy.total_bytes), format_size(policy.reserve_bytes)
-    wall = format_size(policy.wall_bytes)
+    wall = f"the fleet's wall is {format_size(policy.wall_bytes)}"
+    if most < policy.wall_bytes:
+        wall, reserve = "the host keeps a floor", format_size(policy.free_floor_bytes)
     return (
-        f"its limit of {format_size(limit_bytes)} can never fit: the fleet's wall is {wall} "
-        f"({total} in all less {reserve} for the host); ask for {wall} or less"
+        f"its limit of {format_size(limit_bytes)} can never fit: {wall} "
+        f"({total} in all less {reserve} for the host); ask for {format_size(most)} or less"
     )
 
 
@@ -120,7 +124,8 @@ def declare_heartbeat(fleet: Fleet, template: RunSpec, *, every_s: float) -> Non
     old = fleet.heartbeats.get(template.id)
     if old is not None:
         # Declared again, with changes or not: it keeps its count, so run ids stay unique.
-        fleet.set_heartbeat(replace(old, template=template, every_s=every_s))
+        next_at = min(old.next_at, fleet.now + every_s)
+        fleet.set_heartbeat(replace(old, template=template, every_s=every_s, next_at=next_at))
     else:
         fleet.set_heartbeat(Heartbeat(template, every_s, fleet.now + every_s))
 

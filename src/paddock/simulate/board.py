@@ -11,7 +11,7 @@ class Board:
 
     Bursts may be kept to a pool. Without it a few cells fill up with bursts to the brim, and a full
     cell lets no run pass over it, however empty its neighbours are: 500 bursty runs on 32 GiB then
-    use 75 % of the memory; with a pool of 28 % they use 88 %. What the waiting runs could not fill
+    use 75 % of the memory; with a pool of 27 % they use 88 %. What the waiting runs could not fill
     anyway is not kept back from bursts.
     """
 

@@ -22,12 +22,12 @@ from paddock.simulate.profile import Profile, profile
 from paddock.simulate.trace import Plan, Trace, in_order_of_needs
 
 # Bursts of 1.5 s are rounded outwards to the grid: 0.125 s costs 1.6 % of bursty's memory-seconds,
-# 0.5 s 6 %, 1 s 12 %. Where CPU is the tighter bound the coarse grid costs nothing.
+# 0.5 s 6 %, 1 s 13 %. Where CPU is the tighter bound the coarse grid costs nothing.
 FINE_GRID_S = 0.125
 COARSE_GRID_S = 0.5
 CPU_UNIT = 1e-6  # of a core
 NEAR_ENOUGH = 1.02  # of the lower bound: nothing further is tried
-WORK = 100_000  # checks and bursts placed, in all attempts: 1 to 2 s
+WORK = 80_000  # checks and bursts placed, in all attempts: 1 to 2 s
 WINDOW = (8, 64)  # runs looked at beside the first in order; fewer for long lists
 
 
@@ -44,10 +44,10 @@ class _Job:
 
 
 class _Attempt(NamedTuple):
-    """An order to go by, and a share for bursts relative to what they use on average."""
+    """An order to go by, and a pool for bursts: standard deviations above what they take."""
 
     order: Callable[[_Job], float]
-    pool: float | None
+    deviations: float | None
 
 
 def _longest_first(job: _Job) -> float:
@@ -58,13 +58,13 @@ def _as_submitted(job: _Job) -> float:
     return job.plan.submit_at
 
 
-# Likely good ones first. Bursty runs, above the lower bound: 32, 30, 29 % on 16 GiB, 18, 27, 35 % on
-# 32 GiB, 17, 16, 50 % on 64 GiB; without a pool 40 to 60 %. Leaky ones, of which all but a little
-# is one slow burst so that no pool is kept: 37 % with the longest first, 19 % as submitted.
+# Likely good ones first. Bursty runs, above the lower bound: with 1.0, 1.6 and 0.85 deviations 33,
+# 39 and 29 % on 16 GiB, 18, 35 and 22 % on 32, 20, 16 and 21 % on 64; without a pool 40 to 60 %.
+# Leaky ones are all one slow burst, so no pool is kept: 37 % longest first, 19 % as submitted.
 ATTEMPTS = (
-    _Attempt(_longest_first, 1.45),
-    _Attempt(_longest_first, 1.5),
+    _Attempt(_longest_first, 1.0),
     _Attempt(_longest_first, 1.6),
+    _Attempt(_longest_first, 0.85),
     _Attempt(_longest_first, None),
     _Attempt(_as_submitted, None),
 )
@@ -107,8 +107,8 @@ def _schedules(
     cpu_s = sum(job.life.cpu_seconds for job in jobs.values()) / cpus
     memory_is_plenty = cpu_s > 1.5 * memory_s
     for attempt in ATTEMPTS:
-        pool_bytes = _pool_bytes(jobs, attempt.pool, capacity_bytes)
-        if attempt.pool is not None and (memory_is_plenty or pool_bytes is None):
+        pool_bytes = _pool_bytes(jobs, attempt.deviations, capacity_bytes)
+        if attempt.deviations is not None and (memory_is_plenty or pool_bytes is None):
             continue
         board = Board(
             capacity_bytes=capacity_bytes,
@@ -123,14 +123,25 @@ def _schedules(
         yield Schedule(starts_at, ends_at), sweep.work
 
 
-def _pool_bytes(jobs: Mapping[str, _Job], factor: float | None, capacity_bytes: int) -> int | None:
-    """A share of the capacity for bursts; none where there are no bursts or little else."""
-    if factor is None:
-        return None
+def _pool_bytes(
+    jobs: Mapping[str, _Job], deviations: float | None, capacity_bytes: int
+) -> int | None:
+    """What the bursts of a full host take on average, and so many standard deviations more.
+
+    None where there are hardly any bursts or little else.
+    """
     all_of_it = sum(job.life.byte_seconds for job in jobs.values())
+    if deviations is None or not all_of_it:
+        return None
     base = sum(job.base_bytes * job.duration_s for job in jobs.values())
-    share = factor * (1 - base / all_of_it) if all_of_it else 0.0
-    return int(share * capacity_bytes) if 0.1 < share < 0.8 else None
+    squares = sum(
+        duration_s * (level - job.base_bytes) ** 2
+        for job in jobs.values()
+        for duration_s, level in zip(job.life.durations_s, job.life.levels_bytes, strict=True)
+    )
+    mean = (1 - base / all_of_it) * capacity_bytes
+    pool = mean + deviations * math.sqrt(squares / all_of_it * capacity_bytes)
+    return int(pool) if 0.1 < pool / capacity_bytes < 0.65 else None
 
 
 def _jobs(plans: Sequence[Plan], *, capacity_bytes: int, cpus: float) -> dict[str, _Job]:

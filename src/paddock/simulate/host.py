@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from paddock.core.events import Host
 
-
 SMOOTHED_OVER = 10  # ticks, like the kernel's avg10
 
 
