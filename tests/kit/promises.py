@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from copy import deepcopy
+from itertools import islice
 
 from paddock.core.actions import (
     Action,
@@ -17,7 +18,16 @@ from paddock.core.actions import (
     StartAttempt,
     TerminateAttempt,
 )
-from paddock.core.events import Event, Sampled, Submitted, TimePassed
+from paddock.core.events import (
+    AttemptLost,
+    Emptied,
+    Event,
+    Exited,
+    Sampled,
+    SpawnFailed,
+    Submitted,
+    TimePassed,
+)
 from paddock.core.fleet import Change, Fleet
 from paddock.core.invariants import violations
 from paddock.core.policy import Admission
@@ -34,7 +44,6 @@ from paddock.core.run import (
     State,
     Stopping,
 )
-from paddock.core.scheduling import schedule
 from paddock.core.step import AttemptEvent, step
 
 Move = tuple[type[State], type[State]]
@@ -49,6 +58,7 @@ class Promises:
         self.submitted: set[str] = set()
         self.ended: dict[str, Ended] = {}
         self._started: set[Attempt] = {run.attempt for run in fleet.live_runs()}
+        self._there = set(self._started)  # started, and nobody has said that they are gone
         self._used: dict[str, int] = {}
         self._made_way: Counter[str] = Counter()
 
@@ -63,11 +73,12 @@ class Promises:
         self._nobody_is_lost(before, event)
         self._moves_are_allowed()
         self._attempts_start_once(before, actions)
+        self._memory_is_held_while_anything_lives(event)
         self._actions_are_about_what_lives(actions)
         self._starts_fit(actions)
         self._only_the_more_urgent_preempts(before, event)
         self._critical_is_spared(actions)
-        self._nobody_is_overlooked(event)
+        self._nobody_is_overlooked()
         if twin is not None:
             self._old_news_changes_nothing(twin, event, actions)
         return actions
@@ -127,14 +138,16 @@ class Promises:
             run = before.get(action.attempt.run)
             known = run.attempts if run is not None else 0
             assert action.attempt.number == known + 1, f"{action.attempt} follows {known}"
-            alive = run is not None and run.live and self._still_there(run)
-            assert not alive, f"{action.attempt} starts while attempt {known} lives"
 
-    def _still_there(self, run: Run) -> bool:
-        """No change of this step let the earlier attempt go."""
-        return not any(
-            change.run.id == run.id and not change.run.live for change in self.fleet.changes
-        )
+    def _memory_is_held_while_anything_lives(self, event: Event) -> None:
+        """What is live is what was started and has not been reported gone: no more, no less."""
+        if isinstance(event, Emptied | AttemptLost | SpawnFailed) or (
+            isinstance(event, Exited) and event.empty
+        ):
+            self._there.discard(event.attempt)
+        self._there |= {a.attempt for a in self.fleet.actions if isinstance(a, StartAttempt)}
+        live = {run.attempt for run in self.fleet.live_runs()}
+        assert live == self._there, f"held {live - self._there}, let go {self._there - live}"
 
     def _actions_are_about_what_lives(self, actions: list[Action]) -> None:
         stops = AskCheckpoint | TerminateAttempt | KillAttempt
@@ -200,15 +213,20 @@ class Promises:
                 run = self.fleet.runs[action.attempt.run]
                 assert run.priority is not Priority.CRITICAL, f"{run.id} is critical"
 
-    def _nobody_is_overlooked(self, event: Event) -> None:
-        """A second, full look starts nobody: the shortcut after a sample missed no one."""
-        if not (isinstance(event, Sampled) and self.fleet.queue):
+    def _nobody_is_overlooked(self) -> None:
+        """Whatever shortcuts the scheduler takes, nobody who could start is left standing."""
+        fleet, policy = self.fleet, self.fleet.policy
+        full = policy.max_agents is not None and len(fleet.live) >= policy.max_agents
+        if full or fleet.ladder.rung >= Rung.QUEUE:
             return
-        twin = deepcopy(self.fleet)
-        twin.actions = []
-        schedule(twin)
-        missed = [a.attempt.run for a in twin.actions if isinstance(a, StartAttempt)]
-        assert missed == [], f"could start, and were not looked at: {missed}"
+        above = Priority.LOW if fleet.ladder.rung >= Rung.SKIP_LOW else None
+        order = fleet.queue.in_order(ageing_s=policy.ageing_s, above=above)
+        for name in islice(order, policy.backfill_depth):
+            fits = fleet.fit(fleet.runs[name])
+            assert not fits, f"{name} could start, and was not looked at"
+            blocked_s = fleet.now - fleet.blocked_since.get(name, fleet.now)
+            if name == fleet.claimant or blocked_s >= policy.backfill_s:
+                return  # the door is held
 
     def _old_news_changes_nothing(self, twin: Fleet, event: Event, actions: list[Action]) -> None:
         """The step did what the time alone would have done."""

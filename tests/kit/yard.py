@@ -111,7 +111,7 @@ class Yard:
     def cancel(self, name: str, *, force: bool = False) -> list[Action]:
         return self.tell(CancelRequested(self.now, name, force))
 
-    def sample(self, host: Host | None = None, **used: str) -> list[Action]:
+    def sample(self, host: Host | None = None, /, **used: str) -> list[Action]:
         """One look at the host and at some runs: `yard.sample(a_host(used_percent=86), a="1G")`."""
         seen = {self.attempt(name): parse_size(size) for name, size in used.items()}
         total = self.fleet.policy.total_bytes
@@ -193,8 +193,9 @@ class Yard:
         """Attempts end, time goes on, the host is calm: then nothing may wait for ever."""
         for name in list(self.fleet.heartbeats):
             self.tell(HeartbeatRemoved(self.now, name))
+        idle = a_host(total=str(self.fleet.policy.total_bytes), used_percent=0.0)
         for _ in range(within):
-            self.sample()
+            self.sample(idle)
             self._end_all_that_lives()
             if self.fleet.live:
                 continue  # others took their places; they are not to run into a timeout

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
+from hypothesis import HealthCheck, Phase, Verbosity, settings
+from hypothesis import seed as with_seed
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     precondition,
     rule,
+    run_state_machine_as_test,
 )
 
 from paddock.core import explain
@@ -17,6 +21,7 @@ from paddock.core.actions import Action
 from paddock.core.events import (
     AttemptLost,
     BreakerReset,
+    CancelRequested,
     CheckpointWritten,
     Emptied,
     Event,
@@ -31,13 +36,25 @@ from paddock.core.events import (
     Sampled,
     SpawnFailed,
     Started,
+    Submitted,
     ThawRequested,
     TimePassed,
 )
 from paddock.core.fleet import Fleet
-from paddock.core.policy import Admission
+from paddock.core.policy import Admission, Policy
 from paddock.core.restore import owed
-from paddock.core.run import Attempt, Ended, Exit, Outcome, Priority, Queued, Run, Starting, Stopping
+from paddock.core.run import (
+    Attempt,
+    Ended,
+    Exit,
+    Outcome,
+    Priority,
+    Queued,
+    Run,
+    RunSpec,
+    Starting,
+    Stopping,
+)
 from paddock.core.step import AttemptEvent, step
 from paddock.core.units import GIB
 from tests.kit.factories import a_policy, a_spec, with_parts
@@ -58,25 +75,54 @@ EXITS = st.one_of(
     st.just(Exit(0, oom=True)),
 )
 PICK = st.integers(0, 10_000)
-POLICIES = st.builds(
-    lambda admission, max_agents, min_run_s, ageing_s, keep_ended: with_parts(
-        a_policy(
-            admission=admission,
-            max_agents=max_agents,
-            min_run_s=min_run_s,
-            ageing_s=ageing_s,
-            keep_ended=keep_ended,
-            backfill_s=120.0,
-            queue_depth=24,
-        ),
-        sizing={"evidence": 2},
-        timeouts={"evidence": 3},
-        breaker={"failures": 2},
+SPECS = st.builds(
+    a_spec,
+    memory=MEMORY,
+    priority=PRIORITIES,
+    group=GROUPS,
+    retries=st.integers(0, 2),
+    soft_limit_bytes=st.sampled_from([None, None, 2 * GIB]),
+)
+HOSTS = st.builds(
+    lambda percent, free_gib, stall: Host(
+        _free_bytes(percent, free_gib), percent, 16 * GIB, memory_stall_percent=stall
     ),
+    st.sampled_from([20.0, 50.0, 72.0, 81.0, 86.0, 86.0, 96.0, None]),
+    st.sampled_from([None, None, 0.1, 3.0]),
+    st.sampled_from([0.0, 0.0, 30.0]),
+)
+
+
+def _free_bytes(percent: float | None, free_gib: float | None) -> int | None:
+    if free_gib is not None:
+        return int(free_gib * GIB)
+    return None if percent is None else int(16 * GIB * (100 - percent) / 100)
+
+
+def _policy(
+    admission: Admission, agents: int | None, times_s: tuple[float, float], keep_ended: int
+) -> Policy:
+    """Small numbers, so that a short life gets everywhere."""
+    min_run_s, ageing_s = times_s
+    policy = a_policy(
+        admission=admission,
+        max_agents=agents,
+        min_run_s=min_run_s,
+        ageing_s=ageing_s,
+        keep_ended=keep_ended,
+        backfill_s=120.0,
+        queue_depth=24,
+    )
+    return with_parts(
+        policy, sizing={"evidence": 2}, timeouts={"evidence": 3}, breaker={"failures": 2}
+    )
+
+
+POLICIES = st.builds(
+    _policy,
     st.sampled_from(Admission),
     st.sampled_from([None, 2, 4]),
-    st.sampled_from([0.0, 60.0]),
-    st.sampled_from([0.0, 600.0, 3600.0]),
+    st.tuples(st.sampled_from([0.0, 60.0]), st.sampled_from([0.0, 600.0, 3600.0])),
     st.sampled_from([3, 1000]),
 )
 
@@ -84,7 +130,7 @@ POLICIES = st.builds(
 class FleetMachine(RuleBasedStateMachine):
     """Every step goes through `Promises`; the end of a life is a drain, a replay and a rebirth."""
 
-    reached: set[Move] = set()  # over all lives, for those who ask which moves were seen
+    reached: ClassVar[set[Move]] = set()  # over all lives, for those who ask which moves were seen
 
     def __init__(self) -> None:
         super().__init__()
@@ -133,56 +179,58 @@ class FleetMachine(RuleBasedStateMachine):
     # -- what happens ---------------------------------------------------------------------
 
     @initialize(policy=POLICIES)
-    def begin(self, policy: object) -> None:
-        self.yard = Yard(policy, sampled=False)  # type: ignore[arg-type]
+    def begin(self, policy: Policy) -> None:
+        self.yard = Yard(policy, sampled=False)
         self.first_policy = self.yard.fleet.policy
         self.tell(Sampled(0.0, Host(15 * GIB, 6.0, 16 * GIB)))
 
-    @rule(
-        size=st.integers(1, 3),
-        memory=MEMORY,
-        priority=PRIORITIES,
-        group=GROUPS,
-        needs=st.lists(PICK, max_size=2),
-        retries=st.integers(0, 2),
-        soft=st.booleans(),
-    )
-    def submit(
-        self,
-        size: int,
-        memory: str,
-        priority: Priority,
-        group: str,
-        needs: list[int],
-        retries: int,
-        soft: bool,
-    ) -> None:
+    @rule(size=st.integers(1, 3), spec=SPECS, needs=st.lists(PICK, max_size=2))
+    def submit(self, size: int, spec: RunSpec, needs: list[int]) -> None:
         names = [f"r{self.count + i}" for i in range(size)]
         self.count += size
         known = [*self.fleet.runs, *names]
-        specs = tuple(
-            a_spec(
-                name,
-                memory=memory,
-                priority=priority,
-                group=group,
-                retries=retries,
-                needs=tuple({known[n % len(known)] for n in needs} - {name}),
-                soft_limit_bytes=2 * GIB if soft else None,
+        wanted = [{known[n % len(known)] for n in needs} - {name} for name in names]
+        self._submit(
+            tuple(
+                replace(spec, id=name, name=name, needs=tuple(sorted(need)))
+                for name, need in zip(names, wanted, strict=True)
             )
-            for name in names
         )
-        self._submit(specs)
 
-    @rule(memory=MEMORY, priority=PRIORITIES, group=GROUPS)
-    def submit_one(self, memory: str, priority: Priority, group: str) -> None:
+    @rule(spec=SPECS)
+    def submit_one(self, spec: RunSpec) -> None:
         self.count += 1
-        self._submit((a_spec(f"r{self.count - 1}", memory=memory, priority=priority, group=group),))
+        name = f"r{self.count - 1}"
+        self._submit((replace(spec, id=name, name=name),))
 
-    def _submit(self, specs: tuple[object, ...]) -> None:
-        from paddock.core.events import Submitted
+    def _submit(self, specs: tuple[RunSpec, ...]) -> None:
+        self.tell(Submitted(self.yard.now, specs))
 
-        self.tell(Submitted(self.yard.now, specs))  # type: ignore[arg-type]
+    @rule(specs=st.lists(SPECS, min_size=3, max_size=6))
+    def the_house_fills(self, specs: list[RunSpec]) -> None:
+        """Many come, and all that start do run: what follows has somebody to happen to."""
+        for spec in specs:
+            self.submit_one(spec)
+        for run in list(self.fleet.live_runs()):
+            self.tell(Started(self.yard.now, run.attempt))
+
+    @precondition(some_live)
+    @rule(spec=SPECS, seconds=st.sampled_from([30.0, 61.0]))
+    def an_urgent_one_comes(self, spec: RunSpec, seconds: float) -> None:
+        for run in list(self.fleet.live_runs()):
+            self.tell(Started(self.yard.now, run.attempt))
+        self.host_is_calm(6.0, 10.0)
+        self.time_passes(seconds)
+        self.submit_one(replace(spec, priority=Priority.HIGH))
+
+    @precondition(some_live)
+    @rule(percent=st.sampled_from([86.0, 92.0, 96.0]), times=st.integers(1, 4))
+    def pressure_stays(self, percent: float, times: int) -> None:
+        """The agents are at their limits, and it does not get better by itself."""
+        for _ in range(times):
+            used = {run.attempt: run.limit_bytes for run in self.fleet.live_runs()}
+            host = Host(int(16 * GIB * (100 - percent) / 100), percent, 16 * GIB)
+            self.tell(Sampled(self.yard.now + 5.0, host, used))
 
     @precondition(some_starting)
     @rule(number=PICK)
@@ -193,19 +241,19 @@ class FleetMachine(RuleBasedStateMachine):
 
     @precondition(some_starting)
     @rule(number=PICK, permanent=st.booleans())
-    def spawn_fails(self, number: int, permanent: bool) -> None:
+    def spawn_fails(self, number: int, *, permanent: bool) -> None:
         run = self.pick(number, Starting)
         assert run is not None
         self.tell(SpawnFailed(self.yard.now, run.attempt, "no such file", permanent))
 
     @precondition(some_live)
     @rule(number=PICK, ended=EXITS, empty=st.booleans())
-    def attempt_exits(self, number: int, ended: Exit, empty: bool) -> None:
+    def attempt_exits(self, number: int, ended: Exit, *, empty: bool) -> None:
         self.tell(Exited(self.yard.now, self.pick_live(number).attempt, ended, empty))
 
     @precondition(some_stopping)
     @rule(number=PICK, ended=EXITS, empty=st.booleans())
-    def stopping_attempt_exits(self, number: int, ended: Exit, empty: bool) -> None:
+    def stopping_attempt_exits(self, number: int, ended: Exit, *, empty: bool) -> None:
         run = self.pick(number, Stopping)
         assert run is not None
         self.tell(Exited(self.yard.now, run.attempt, ended, empty))
@@ -233,28 +281,11 @@ class FleetMachine(RuleBasedStateMachine):
         self.tell(CheckpointWritten(self.yard.now, run.attempt))
 
     @rule(
-        percent=st.sampled_from([20.0, 50.0, 72.0, 81.0, 86.0, 86.0, 96.0, None]),
-        available=st.sampled_from([None, None, 0.1, 3.0]),
-        stall=st.sampled_from([0.0, 0.0, 30.0]),
+        host=HOSTS,
         used=st.lists(st.sampled_from([0.2, 0.9, 1.8, 4.5]), max_size=6),
         seconds=st.sampled_from([0.0, 1.0, 6.0]),
     )
-    def host_is_sampled(
-        self,
-        percent: float | None,
-        available: float | None,
-        stall: float,
-        used: list[float],
-        seconds: float,
-    ) -> None:
-        share = 0.0 if percent is None else (100 - percent) / 100
-        free = int(16 * GIB * share) if available is None else int(available * GIB)
-        host = Host(
-            None if percent is None and available is None else free,
-            percent,
-            16 * GIB,
-            memory_stall_percent=stall,
-        )
+    def host_is_sampled(self, host: Host, used: list[float], seconds: float) -> None:
         live = [run.attempt for run in self.fleet.live_runs()]
         sizes = {attempt: int(u * GIB) for attempt, u in zip(live, used, strict=False)}
         self.tell(Sampled(self.yard.now + seconds, host, sizes))
@@ -299,9 +330,7 @@ class FleetMachine(RuleBasedStateMachine):
 
     @precondition(some_run)
     @rule(number=PICK, force=st.booleans())
-    def cancel(self, number: int, force: bool) -> None:
-        from paddock.core.events import CancelRequested
-
+    def cancel(self, number: int, *, force: bool) -> None:
         run = self.pick(number)
         assert run is not None
         self.tell(CancelRequested(self.yard.now, run.id, force))
@@ -315,10 +344,9 @@ class FleetMachine(RuleBasedStateMachine):
 
     @precondition(some_live)
     @rule(number=PICK, thaw=st.booleans())
-    def freeze_or_thaw(self, number: int, thaw: bool) -> None:
-        name = self.pick_live(number).id
-        event = ThawRequested(self.yard.now, name) if thaw else None
-        self.tell(event or FreezeRequested(self.yard.now, name))
+    def freeze_or_thaw(self, number: int, *, thaw: bool) -> None:
+        request = ThawRequested if thaw else FreezeRequested
+        self.tell(request(self.yard.now, self.pick_live(number).id))
 
     @rule(group=GROUPS)
     def reset_breaker(self, group: str) -> None:
@@ -338,8 +366,7 @@ class FleetMachine(RuleBasedStateMachine):
         self.tell(HeartbeatRemoved(self.yard.now, names[number % len(names)]))
 
     @rule(reserve_gib=st.integers(1, 12), policy=POLICIES)
-    def change_policy(self, reserve_gib: int, policy: object) -> None:
-        assert isinstance(policy, type(self.first_policy))
+    def change_policy(self, reserve_gib: int, policy: Policy) -> None:
         changed = replace(policy, reserve_bytes=reserve_gib * GIB)
         self.tell(PolicyChanged(self.yard.now, changed))
 
@@ -373,25 +400,23 @@ class FleetMachine(RuleBasedStateMachine):
         assert _not_ended(self.fleet) == _not_ended(before.fleet)
         assert self.fleet.waiting == before.fleet.waiting
         assert set(self.fleet.live) == set(before.fleet.live)
-        due = self.fleet.next_deadline
-        assert due == before.fleet.next_deadline or due is None or due > 0
         told = {action.attempt for action in owed(self.fleet) if hasattr(action, "attempt")}
         assert {r.attempt for r in self.fleet.live_runs() if not _runs(r)} <= told
 
     # -- the end ---------------------------------------------------------------------------
 
     def teardown(self) -> None:
-        type(self).reached |= self.yard.promises.moves
+        FleetMachine.reached.update(self.yard.promises.moves)
         if not self.reborn:
             self._replay()
         twin = self.yard.reborn()
         self.yard.drain()
-        type(self).reached |= self.yard.promises.moves
+        FleetMachine.reached.update(self.yard.promises.moves)
         twin.drain()
         submitted = self.yard.promises.submitted
-        assert set(self.yard.outcomes()) == submitted, "somebody has no end"
+        assert set(self.yard.outcomes()) == set(twin.outcomes()) == submitted, "no end for some"
         ends, others = self.yard.outcomes(), twin.outcomes()
-        different = {run: (ends[run], others.get(run)) for run in ends if ends[run] != others.get(run)}
+        different = {run: (end, others[run]) for run, end in ends.items() if end != others[run]}
         assert different == {}, f"a restart changed an end: {different}"
         assert Outcome.PREEMPTED not in self.yard.outcomes().values()
 
@@ -410,3 +435,23 @@ def _not_ended(fleet: Fleet) -> dict[str, Run]:
 
 def _runs(run: Run) -> bool:
     return not isinstance(run.state, Starting | Stopping)
+
+
+def live_through(*, lives: int, steps: int, seed: int = 0) -> None:
+    """Some lives of a fleet, the same ones each time; AssertionError from the first that fails."""
+
+    class Seeded(FleetMachine):
+        pass
+
+    quick = settings(
+        max_examples=lives,
+        stateful_step_count=steps,
+        phases=[Phase.generate],
+        database=None,
+        deadline=None,
+        report_multiple_bugs=False,
+        print_blob=False,
+        verbosity=Verbosity.quiet,
+        suppress_health_check=list(HealthCheck),
+    )
+    run_state_machine_as_test(with_seed(seed)(Seeded), settings=quick)

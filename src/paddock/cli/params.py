@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
 import click
@@ -47,8 +48,31 @@ class DurationType(click.ParamType[float]):
             self.fail(str(error), param, ctx)
 
 
+class NumberType(click.ParamType[float]):
+    """A number within a range; `nan` and `inf` are in none."""
+
+    name = "number"
+
+    def __init__(self, least: float, most: float) -> None:
+        self.least = least
+        self.most = most
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not self.least <= number <= self.most:
+            text = f"{str(value)!r} is not a number from {self.least:g} to {self.most:g}"
+            self.fail(text, param, ctx)
+        return number
+
+
 SIZE: Final = SizeType()
 # A plain 16 means 16 bytes: what is no host and no agent is more likely a forgotten G.
 HOST_SIZE: Final = SizeType(least_bytes=64 * MIB)
 AGENT_SIZE: Final = SizeType(least_bytes=16 * MIB, most_bytes=1024 * GIB)
+CPUS: Final = NumberType(0.1, 100_000)
 DURATION: Final = DurationType()

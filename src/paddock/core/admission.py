@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from .policy import Policy, SizingPolicy
-from .sizing import NOTHING, Moments, quantile
+from .sizing import NOTHING, Known, Moments, quantile
 
 
 @dataclass(slots=True)
@@ -15,6 +15,7 @@ class _Held:
     group: str
     limit_bytes: int
     used_bytes: int = 0
+    young: bool = True
 
     @property
     def fixed_bytes(self) -> int:
@@ -59,14 +60,14 @@ class Sums(NamedTuple):
 class Demand:
     """The memory held by everything that is starting, running or stopping."""
 
-    __slots__ = ("_changes", "_held", "_members", "_modelled", "_moments", "policy", "sums")
+    __slots__ = ("_changes", "_held", "_known", "_members", "_modelled", "policy", "sums")
 
     def __init__(self, policy: SizingPolicy) -> None:
         self.sums = Sums()
         self.policy = policy
         self._held: dict[str, _Held] = {}
         self._members: dict[str, set[str]] = {}
-        self._moments: dict[str, Moments] = {}  # of groups with evidence
+        self._known: dict[str, Known] = {}  # groups with evidence
         self._changes = 0
         self._modelled: float | None = 0.0
 
@@ -101,35 +102,51 @@ class Demand:
         grown = used_bytes - held.used_bytes
         held.used_bytes = used_bytes
         s = self.sums
-        if held.group in self._moments:
+        if held.group in self._known:
             learned = s.learned_used_bytes + grown
             self.sums = s._replace(learned_used_bytes=learned, used_bytes=s.used_bytes + grown)
         else:
             fixed = s.fixed_bytes + held.fixed_bytes - before
             self.sums = s._replace(fixed_bytes=fixed, used_bytes=s.used_bytes + grown)
 
-    def learn(self, group: str, moments: Moments | None) -> None:
+    def settle(self, run: str) -> None:
+        """The attempt is not young any more."""
+        held = self._held[run]
+        if held.young:
+            young = self._sums_of(held)
+            held.young = False
+            self._set(self.sums.plus(young, -1).plus(self._sums_of(held)))
+
+    def learn(self, group: str, known: Known | None) -> None:
         """What is now known of a group; every attempt of it is counted anew."""
-        before = self._moments.get(group)
-        if moments is before:
+        before = self._known.get(group)
+        if known is before:
             return
-        if moments is None:
-            del self._moments[group]
+        if known is None:
+            del self._known[group]
         else:
-            self._moments[group] = moments
-        members = len(self._members.get(group, ()))
-        if members and before is not None and moments is not None:
-            self._shift(members, before, moments)
+            self._known[group] = known
+        members = self._members.get(group)
+        if members and before is not None and known is not None:
+            # Only the vector changes while a group stays known.
+            was, now = self._vector(members, before), self._vector(members, known)
+            changes = zip(self.sums.moments, was, now, strict=True)
+            self._set(self.sums._replace(moments=[s - w + n for s, w, n in changes]))
         elif members:
             self._recount()
 
-    def _shift(self, members: int, before: Moments, after: Moments) -> None:
-        """Only the vector changes while a group stays known: no need to count its members."""
-        changes = zip(self.sums.moments, before, after, strict=True)
-        self._set(self.sums._replace(moments=[s + members * (a - b) for s, b, a in changes]))
+    def _vector(self, members: Collection[str], known: Known) -> list[float]:
+        """What all attempts of one group add up to."""
+        young = sum(self._held[run].young for run in members)
+        grown = len(members) - young
+        pairs = zip(known.grown, known.young, strict=True)
+        return [grown * g + young * y for g, y in pairs]
 
     def learned(self, group: str) -> bool:
-        return group in self._moments
+        return group in self._known
+
+    def is_young(self, run: str) -> bool:
+        return self._held[run].young
 
     def used_by(self, run: str) -> int:
         return self._held[run].used_bytes
@@ -168,19 +185,20 @@ class Demand:
         return self._modelled
 
     def _sums_of(self, held: _Held) -> Sums:
-        moments = self._moments.get(held.group)
-        if moments is None:
+        known = self._known.get(held.group)
+        if known is None:
             return Sums(fixed_bytes=held.fixed_bytes, used_bytes=held.used_bytes)
+        moments = known.young if held.young else known.grown
         return Sums(0, held.used_bytes, held.limit_bytes, held.used_bytes, moments)
 
     def recounted(self) -> Sums:
         """The sums made anew from every attempt; the kept ones must agree with it."""
         vector = [0.0] * len(NOTHING)
         for group, members in self._members.items():
-            moments = self._moments.get(group)
-            if moments is not None:
-                n = len(members)
-                vector = [v + n * m for v, m in zip(vector, moments, strict=True)]
+            known = self._known.get(group)
+            if known is not None:
+                one = self._vector(members, known)
+                vector = [v + w for v, w in zip(vector, one, strict=True)]
         ones = [self._sums_of(held) for held in self._held.values()]
         limits = sum(one.learned_limit_bytes for one in ones)
         return Sums(

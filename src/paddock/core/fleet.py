@@ -23,6 +23,7 @@ from .pressure import Ladder
 from .queue import Entry, Queue
 from .run import (
     ALLOWED_MOVES,
+    Attempt,
     Ended,
     Live,
     Outcome,
@@ -106,6 +107,7 @@ class Fleet:
         self.changed_groups: set[str] = set()  # since somebody took them to the store
         self._sequence = 0
         self._live_at_look = 0
+        self._young: deque[tuple[float, Attempt]] = deque()  # until when, in order of start
         self._ended: deque[str] = deque()
         self._timers: list[Timer] = []
 
@@ -220,8 +222,8 @@ class Fleet:
     def relearn(self, group: str) -> None:
         """Count the group's attempts by what is known of it now."""
         learned = self.policy.admission is Admission.LEARNED
-        moments = self.group(group).size.moments(self.policy.sizing) if learned else None
-        self.demand.learn(group, moments)
+        known = self.group(group).size.known(self.policy.sizing) if learned else None
+        self.demand.learn(group, known)
         self.changed_groups.add(group)
 
     def stir(self) -> None:
@@ -249,6 +251,12 @@ class Fleet:
         if paced or (slow and not self._slow()):
             self.stir()  # who was held back may come now
         self._live_at_look = len(self.live)
+        while self._young and self._young[0][0] <= self.now:
+            _, attempt = self._young.popleft()
+            run = self.runs.get(attempt.run)
+            if run is not None and run.live and run.attempt == attempt:
+                self._observe(run)
+                self.demand.settle(run.id)
 
     # -- inside ---------------------------------------------------------------------------
 
@@ -287,6 +295,7 @@ class Fleet:
             model.limit_bytes = max(model.limit_bytes, limit)
             self.demand.enter(run.id, group=run.spec.group, limit_bytes=limit)
             self.live[run.id] = self.now
+            self._young.append((self.now + self.policy.sizing.young_s, run.attempt))
         if isinstance(state, Stopping):
             self.stopping[run.id] = None
         elif isinstance(state, Ended):
@@ -306,7 +315,8 @@ class Fleet:
         if self.now > since_at and isinstance(run.state, Running):
             used = self.demand.used_by(run.id)
             size = self.group(run.spec.group).size
-            size.observe(used, seconds=self.now - since_at, at=self.now)
+            young = self.demand.is_young(run.id)
+            size.observe(used, seconds=self.now - since_at, at=self.now, young=young)
         self.live[run.id] = self.now
 
     def _forget_dependent(self, need: str, run: str) -> None:

@@ -58,6 +58,9 @@ class SizingPolicy:
     # into a share of time: one touch in 1,000 h of 1 s each is 2.8e-7.
     burst_s: float = 1.0
     evidence: int = 10  # ended attempts of a group before its history counts
+    # Agents that start together also install, index and compile together: independence, on which
+    # the sum rests, does not hold for the young. They are counted by what the young use.
+    young_s: float = 30.0
     half_life_s: float = 24 * 3600.0
     # What nobody has seen yet: one burst to the limit, as if it had happened. It fades as
     # real time is observed, and keeps ten quiet runs from looking like a promise.

@@ -52,7 +52,9 @@ def _candidates(fleet: Fleet, claimant: Run) -> list[Candidate]:
         ):
             continue
         old_enough_at = run.state.since_at + policy.min_run_s
-        if old_enough_at > fleet.now or isinstance(run.state, Starting):
+        if isinstance(run.state, Starting) and old_enough_at <= fleet.now:
+            old_enough_at = run.state.give_up_at  # it runs by then, or is given up
+        if old_enough_at > fleet.now:
             ripe_at = old_enough_at if ripe_at is None else min(ripe_at, old_enough_at)
             continue
         found.append(as_candidate(fleet, run))

@@ -37,11 +37,10 @@ def _free_of_agents(fleet: Fleet) -> int:
 def _start_one(fleet: Fleet) -> bool:
     """Start the first that may; False when nobody can."""
     policy = fleet.policy
-    above = Priority.LOW if fleet.ladder.rung >= Rung.SKIP_LOW else None
     head: Run | None = None
     head_fit: Fit | None = None
     failed: set[tuple[str, int, bool]] = set()  # same group, same limit: same answer
-    order = fleet.queue.in_order(ageing_s=policy.ageing_s, above=above)
+    order = fleet.queue.in_order(ageing_s=policy.ageing_s, above=_above(fleet))
     for looked_at, run_id in enumerate(order):
         if looked_at >= policy.backfill_depth:
             break
@@ -66,6 +65,17 @@ def _start_one(fleet: Fleet) -> bool:
     if head is not None:
         preemption.make_room(fleet, head)
     return False
+
+
+def _above(fleet: Fleet) -> Priority | None:
+    """The priority from which on nobody can start, whoever it is; None when all may."""
+    if fleet.demand.sums.guaranteed_bytes >= fleet.policy.wall_bytes:
+        # Full already by everybody's limits: only learned sizes can let anybody in.
+        if not fleet.may_overcommit(Priority.CRITICAL):
+            return Priority.CRITICAL
+        if not fleet.may_overcommit(Priority.NORMAL):
+            return Priority.NORMAL
+    return Priority.LOW if fleet.ladder.rung >= Rung.SKIP_LOW else None
 
 
 def _fits(fleet: Fleet, run: Run) -> Fit | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from .policy import SizingPolicy
 from .units import GIB, MIB
@@ -43,13 +43,13 @@ def quantile(moments: Moments, policy: SizingPolicy) -> float:
 class Histogram:
     """Time spent at each size, older time counting less (half-life of a day)."""
 
-    __slots__ = ("_epoch_at", "_half_life_s", "_last_at", "_weight", "bins")
+    __slots__ = ("_epoch_at", "_weight", "bins", "half_life_s", "last_at")
 
     def __init__(self, half_life_s: float) -> None:
         self.bins: dict[int, float] = {}
-        self._half_life_s = half_life_s
+        self.half_life_s = half_life_s
         self._epoch_at: float | None = None
-        self._last_at = 0.0
+        self.last_at = 0.0
         self._weight = 0.0  # of all bins
 
     def add(self, used_bytes: int, *, seconds: float, at: float) -> None:
@@ -57,13 +57,13 @@ class Histogram:
             return
         if self._epoch_at is None:
             self._epoch_at = at
-        self._last_at = max(self._last_at, at)
+        self.last_at = max(self.last_at, at)
         index = _bin_of(used_bytes)
         # Instead of shrinking all old weights, new ones weigh more; rescaled before it overflows.
         weight = seconds * self._scale()
         self.bins[index] = self.bins.get(index, 0.0) + weight
         self._weight += weight
-        if self._last_at - self._epoch_at > 64 * self._half_life_s:
+        if self.last_at - self._epoch_at > 64 * self.half_life_s:
             self._rescale()
 
     @property
@@ -91,55 +91,84 @@ class Histogram:
     def _scale(self) -> float:
         if self._epoch_at is None:
             return 1.0
-        return float(2.0 ** ((self._last_at - self._epoch_at) / self._half_life_s))
+        return float(2.0 ** ((self.last_at - self._epoch_at) / self.half_life_s))
 
     def _rescale(self) -> None:
         scale = self._scale()
         self.bins = {i: w / scale for i, w in self.bins.items() if w / scale > 1e-9}
         self._weight = sum(self.bins.values())
-        self._epoch_at = self._last_at
+        self._epoch_at = self.last_at
+
+
+class Known(NamedTuple):
+    """What an attempt of a group adds to the fleet's sum, grown up and young."""
+
+    grown: Moments
+    young: Moments
 
 
 class SizeModel:
     """What one group has been seen to use."""
 
-    __slots__ = ("_fresh_seconds", "_moments", "ended", "extra_bytes", "histogram", "limit_bytes")
+    __slots__ = (
+        "_extra_at",
+        "_fresh_seconds",
+        "_known",
+        "ended",
+        "extra_bytes",
+        "histogram",
+        "limit_bytes",
+        "young",
+    )
 
     def __init__(self, policy: SizingPolicy) -> None:
         self.histogram = Histogram(policy.half_life_s)
+        self.young = Histogram(policy.half_life_s)  # of the first moments only
         self.ended = 0
-        self.extra_bytes = 0.0  # grown by out-of-memory kills
+        self.extra_bytes = 0.0  # grown by out-of-memory kills, as of the last one
+        self._extra_at = 0.0
         self.limit_bytes = 0  # the largest wall seen: what the unseen burst may reach
-        self._moments: Moments | None = None
+        self._known: Known | None = None
         self._fresh_seconds = 0.0
 
-    def observe(self, used_bytes: int, *, seconds: float, at: float) -> None:
+    def observe(self, used_bytes: int, *, seconds: float, at: float, young: bool = False) -> None:
         self.histogram.add(used_bytes, seconds=seconds, at=at)
+        if young:
+            self.young.add(used_bytes, seconds=seconds, at=at)
         self._fresh_seconds += seconds
 
     def out_of_memory(self, policy: SizingPolicy) -> None:
-        typical = self.histogram.quantile(0.95) + self.extra_bytes
-        self.extra_bytes += max(policy.oom_growth_bytes, policy.oom_growth * typical)
-        self._moments = None
+        extra = self._faded()
+        typical = self.histogram.quantile(0.95) + extra
+        self.extra_bytes = extra + max(policy.oom_growth_bytes, policy.oom_growth * typical)
+        self._extra_at = self.histogram.last_at
+        self._known = None
 
-    def moments(self, policy: SizingPolicy) -> Moments | None:
+    def _faded(self) -> float:
+        """What is left of the growth, which is forgotten like everything else."""
+        age_s = self.histogram.last_at - self._extra_at
+        return float(self.extra_bytes * 0.5 ** (age_s / self.histogram.half_life_s))
+
+    def known(self, policy: SizingPolicy) -> Known | None:
         """None while the evidence is too thin: then the limit counts."""
         if self.ended < policy.evidence or not self.histogram.bins:
             return None
         # Renewed when a twentieth of what is known is new: the sums change slowly after that.
-        if self._moments is None or self._fresh_seconds > self.histogram.seconds / 20:
-            self._moments = self._compute(policy)
+        if self._known is None or self._fresh_seconds > self.histogram.seconds / 20:
+            always = self._moments(self.histogram, policy)
+            young = self._moments(self.young, policy) if self.young.bins else always
+            # The young grow old: they count by whichever is worse.
+            self._known = Known(always, tuple(map(max, always, young)))
             self._fresh_seconds = 0.0
-        return self._moments
+        return self._known
 
-    def _compute(self, policy: SizingPolicy) -> Moments:
-        seen = list(self.histogram.sizes())
+    def _moments(self, histogram: Histogram, policy: SizingPolicy) -> Moments:
+        seen = list(histogram.sizes())
         unseen_bytes = max(float(self.limit_bytes), seen[-1][0])
         seen.append((unseen_bytes, policy.unseen_s))
         total_s = sum(seconds for _, seconds in seen)
-        return tuple(
-            _log_moment(seen, tilt=t) - math.log(total_s) + t * self.extra_bytes for t in TILTS
-        )
+        extra = self._faded()
+        return tuple(_log_moment(seen, tilt=t) - math.log(total_s) + t * extra for t in TILTS)
 
 
 def _log_moment(seen: Sequence[tuple[float, float]], *, tilt: float) -> float:

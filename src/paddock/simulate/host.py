@@ -20,16 +20,15 @@ class Machine:
     cpu_demand: float = 0.0
     peak_bytes: int = 0
     slowdown: float = 1.0  # smoothed
-
-    @property
-    def rate(self) -> float:
-        """Work done in a second: everybody slows down alike when the CPUs are oversubscribed."""
-        return 1.0 if self.cpu_demand <= self.cpus else self.cpus / self.cpu_demand
+    # Work done in a second: everybody slows down alike when the CPUs are oversubscribed.
+    rate: float = 1.0
 
     def grow(self, grown_bytes: int, *, cpus: float) -> None:
         self.used_bytes += grown_bytes
         self.cpu_demand += cpus
-        self.peak_bytes = max(self.peak_bytes, self.used_bytes)
+        self.rate = 1.0 if self.cpu_demand <= self.cpus else self.cpus / self.cpu_demand
+        if self.used_bytes > self.peak_bytes:
+            self.peak_bytes = self.used_bytes
 
     @property
     def over_wall(self) -> bool:
@@ -55,6 +54,12 @@ class Machine:
 Neighbour = Sequence[tuple[float, float]]
 
 QUIET: Neighbour = ((0.0, 0.02),)
-# Two waves; the second takes nearly all that the host keeps free of agents, so that the upper
-# steps of the ladder are really climbed.
-ROUGH: Neighbour = ((0.0, 0.02), (240.0, 0.30), (420.0, 0.05), (600.0, 0.48), (780.0, 0.02))
+# Two waves that rise over a minute; the second takes what the host keeps free of agents and more,
+# so that every step of the ladder is really climbed.
+ROUGH: Neighbour = (
+    (0.0, 0.02),
+    (240.0, 0.30),
+    (420.0, 0.05),
+    *((600.0 + 3.0 * i, 0.30 + 0.03 * i) for i in range(20)),
+    (780.0, 0.02),
+)

@@ -15,7 +15,7 @@ from paddock.simulate.host import QUIET, ROUGH
 from paddock.simulate.tally import Tally
 from paddock.simulate.trace import Plan
 from paddock.simulate.workloads import plans as plans_of
-from paddock.simulate.world import World
+from paddock.simulate.world import Progress, World
 
 WARM_UP_RUNS = 200
 WARM_UP_SEED = 7_000_003  # far from anything a user would choose, so it is never the same fleet
@@ -83,11 +83,11 @@ class CannotFit(Exception):
     """A run of the workload is larger than the whole fleet may be."""
 
 
-def answer(question: Question) -> Answer:
+def answer(question: Question, *, progress: Progress | None = None) -> Answer:
     plans = plans_of(question.workload, runs=question.runs, seed=question.seed)
     _check_fit(plans, question)
     world = _world(plans, question, history=_history(question) if question.warm else None)
-    tally = world.run()
+    tally = world.run(progress)
     wall = question.policy.wall_bytes
     return Answer(
         question,

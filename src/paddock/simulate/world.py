@@ -7,7 +7,7 @@ runs slower than real time while more CPU is wanted than there is. One heap for 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
 from paddock.core.actions import (
@@ -47,7 +47,10 @@ from paddock.simulate.host import QUIET, Machine, Neighbour
 from paddock.simulate.tally import Tally
 from paddock.simulate.trace import EXIT_TEMPORARY, Plan
 
+Progress = Callable[[int], None]  # told how many runs have ended
+
 TICK_S = 1.0
+PROGRESS_EVERY = 100
 LONGEST_S = 366 * 24 * 3600.0  # a simulation that lasts longer is stuck
 
 
@@ -72,6 +75,7 @@ class World:
         self._work: list[tuple[float, int, Attempt]] = []
         self._numbers = 0
         self._tick_at = 0.0
+        self._deadline_at = LONGEST_S
         self._unsubmitted = len(plans)
         self.machine = Machine(policy.total_bytes, cpus, policy.wall_bytes, other_bytes=0)
         for at, share in neighbour:
@@ -79,18 +83,23 @@ class World:
         for at, batch in _batches(plans):
             self._push(at, Submitted(at, batch))
 
-    def run(self) -> Tally:
+    def run(self, progress: Progress | None = None) -> Tally:
         """Until every run has ended, or nothing can happen any more."""
+        told = -PROGRESS_EVERY
         while self._going() and self.now < LONGEST_S:
+            if progress is not None and self.tally.ended >= told + PROGRESS_EVERY:
+                told = self.tally.ended
+                progress(told)
             self._advance(self._next_at())
             self._live_until_now()
             while self._real and self._real[0][0] <= self.now:
                 self._real_event(heapq.heappop(self._real)[2])
             if self.now >= self._tick_at:
                 self._tick()
-            deadline = self.fleet.next_deadline
-            if deadline is not None and deadline <= self.now:
+            if self._deadline_at <= self.now:
                 self._step(TimePassed(self.now))
+        if progress is not None:
+            progress(self.tally.planned)
         return self.tally
 
     # -- time -----------------------------------------------------------------------------
@@ -105,8 +114,7 @@ class World:
         if self._work:
             left_s = self._work[0][0] - self.work_s
             at = min(at, self.now + max(0.0, left_s) / self.machine.rate)
-        deadline = self.fleet.next_deadline
-        return at if deadline is None else min(at, deadline)
+        return min(at, self._deadline_at)
 
     def _advance(self, at: float) -> None:
         elapsed_s = max(0.0, at - self.now)
@@ -151,6 +159,8 @@ class World:
                 self._first_start(change.run.id)
         for action in actions:
             self._act(action)
+        deadline = self.fleet.next_deadline
+        self._deadline_at = LONGEST_S if deadline is None else deadline
 
     def _first_start(self, run: str) -> None:
         life = self._lives[run]

@@ -121,19 +121,19 @@ def quiet(limit_gib: int = 4) -> SizeModel:
 def test_a_learned_group_counts_with_less_than_its_limits() -> None:
     demand = a_demand(*[4] * 20)
     assert demand.expected_bytes == 80 * GIB
-    demand.learn("g", quiet().moments(SIZING))
+    demand.learn("g", quiet().known(SIZING))
     assert 20 * 200 * MIB < demand.expected_bytes < 20 * GIB
 
 
 def test_learned_attempts_never_count_with_more_than_their_walls() -> None:
     demand = a_demand(1)
-    demand.learn("g", quiet(limit_gib=1).moments(SIZING))
+    demand.learn("g", quiet(limit_gib=1).known(SIZING))
     assert demand.expected_bytes <= 1 * GIB
 
 
 def test_use_above_the_model_counts_and_a_newcomer_comes_on_top() -> None:
     demand = a_demand(*[4] * 3)
-    demand.learn("g", quiet().moments(SIZING))
+    demand.learn("g", quiet().known(SIZING))
     for run in ("r0", "r1", "r2"):
         demand.use(run, 4 * GIB)
     assert demand.expected_bytes == 12 * GIB
@@ -142,7 +142,7 @@ def test_use_above_the_model_counts_and_a_newcomer_comes_on_top() -> None:
 
 def test_what_a_candidate_needs_is_what_it_adds() -> None:
     demand = a_demand(*[4] * 3)
-    demand.learn("g", quiet().moments(SIZING))
+    demand.learn("g", quiet().known(SIZING))
     policy = a_policy(total="64G", reserve="32G")
     fits = fit(demand, policy, a_newcomer(4), available_bytes=60 * GIB)
     demand.enter("new", group="g", limit_bytes=4 * GIB)

@@ -56,7 +56,9 @@ def test_a_success_between_failures_forgives_nothing() -> None:
     assert isinstance(breaker(yard), Open)
 
 
-@pytest.mark.parametrize("end", ["later", "rate limit", "preempted", "cancelled", "timeout", "lost"])
+@pytest.mark.parametrize(
+    "end", ["later", "rate limit", "preempted", "cancelled", "timeout", "lost"]
+)
 def test_what_is_not_the_agents_failure_does_not_count(end: str) -> None:
     yard = Yard(a_policy(min_run_s=0.0))
     for number in range(4):

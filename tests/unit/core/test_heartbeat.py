@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from paddock.core.events import HeartbeatDeclared, HeartbeatRemoved, TimePassed
 from paddock.core.heartbeat import Heartbeat
 from paddock.core.run import Priority, RunSpec
@@ -9,7 +11,7 @@ from tests.kit.factories import a_host, a_policy, a_spec
 from tests.kit.yard import Yard, refusals
 
 
-def beating(every_s: float = 60.0, **facts: object) -> Yard:
+def beating(every_s: float = 60.0, **facts: Any) -> Yard:
     yard = Yard(a_policy(**facts))
     declare(yard, a_spec("tidy", memory="1G", priority=Priority.CRITICAL), every_s)
     return yard

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from paddock.core.actions import AskCheckpoint, KillAttempt, StartAttempt, TerminateAttempt
 from paddock.core.run import Outcome, Priority, Queued, Running, Stopping
 from tests.kit.factories import a_policy, a_spec
@@ -10,7 +12,7 @@ from tests.kit.yard import Yard, only
 LOW, HIGH, CRITICAL = Priority.LOW, Priority.HIGH, Priority.CRITICAL
 
 
-def full_yard(**changes: object) -> Yard:
+def full_yard(**changes: Any) -> Yard:
     """Three normal runs of 4 GiB fill the wall, and have run for a minute."""
     yard = Yard(a_policy(**changes))
     yard.run(*(a_spec(f"r{i}", memory="4G", hard_timeout_s=1e6) for i in range(3)))
@@ -157,7 +159,7 @@ def test_who_won_its_place_by_waiting_is_not_put_out_by_who_came_later() -> None
     yard.end("first")
     assert yard.live == ["patient"]
     yard.confirm()
-    yard.advance(10)
+    yard.advance(100)
     assert isinstance(yard.state("patient"), Running)
 
 

@@ -15,7 +15,9 @@ class Line:
         self.queue = Queue()
         self._sequence = 0
 
-    def add(self, *names: str, group: str = "g", priority: Priority = NORMAL, at: float = 0) -> None:
+    def add(
+        self, *names: str, group: str = "g", priority: Priority = NORMAL, at: float = 0
+    ) -> None:
         for name in names:
             self._sequence += 1
             tag = self.queue.new_tag(priority, group=group)

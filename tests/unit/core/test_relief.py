@@ -177,7 +177,7 @@ def test_a_stop_under_way_keeps_its_grace_when_the_memory_is_back() -> None:
 def test_nobody_is_killed_on_a_guess() -> None:
     yard = busy_yard()
     press(yard, 96.0)
-    yard.now += 10
+    yard.now += 9
     half_read = replace(a_host(used_percent=97.0), available_bytes=None)
     assert yard.sample(half_read) == []
     assert yard.sample(a_host(used_percent=None)) == []

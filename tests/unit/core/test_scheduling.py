@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from paddock.core.events import BreakerReset, PriorityChanged, Sampled
@@ -11,7 +13,7 @@ from tests.kit.factories import a_host, a_policy, a_spec, with_parts
 from tests.kit.yard import Yard, refusals
 
 
-def one_at_a_time(**changes: object) -> Yard:
+def one_at_a_time(**changes: Any) -> Yard:
     return Yard(a_policy(max_agents=1, **changes))
 
 

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
 from paddock.core.run import Priority
 from paddock.core.units import GIB, parse_size
 from paddock.core.victims import Candidate, because, choose, ranked
 
 
-def a_candidate(
-    name: str,
-    *,
-    priority: Priority = Priority.NORMAL,
-    used: str = "2G",
-    expected: str = "2G",
-    started_at: float = 0.0,
-    protected: bool = False,
-) -> Candidate:
-    return Candidate(
+def a_candidate(name: str, *, used: str = "2G", expected: str = "2G", **facts: Any) -> Candidate:
+    plain = Candidate(
         run=name,
         name=name,
-        priority=priority,
+        priority=Priority.NORMAL,
         used_bytes=parse_size(used),
         expected_bytes=parse_size(expected),
-        started_at=started_at,
+        started_at=0.0,
         sequence=0,
-        protected=protected,
     )
+    return replace(plain, **facts)
 
 
 def names(candidates: list[Candidate]) -> list[str]:
@@ -33,8 +29,7 @@ def names(candidates: list[Candidate]) -> list[str]:
 
 
 def freeing(gib: int, candidates: list[Candidate]) -> list[str]:
-    def enough(some: object) -> bool:
-        assert isinstance(some, list)
+    def enough(some: Sequence[Candidate]) -> bool:
         return sum(candidate.used_bytes for candidate in some) >= gib * GIB
 
     return names(choose(candidates, enough))

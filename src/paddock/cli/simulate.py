@@ -1,0 +1,169 @@
+"""`paddock simulate`: what would happen, by the very code that schedules, on a virtual clock."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+
+from paddock.cli.capacity import this_machine
+from paddock.cli.exits import CommandError, ExitCode
+from paddock.cli.params import CPUS, HOST_SIZE, SIZE, NumberType
+from paddock.core.capacity import host_reserve, nominal_total
+from paddock.core.policy import Admission, Policy, SizingPolicy
+from paddock.core.units import GIB, format_duration, format_size
+from paddock.simulate.report import Answer, CannotFit, Question, answer
+from paddock.simulate.workloads import WORKLOADS
+
+MOST_RUNS = 1_000_000
+# The large host of the operational guide: 192 cores, 1.5 TB.
+BYTES_PER_CPU = 8 * GIB
+
+
+@click.command("simulate")
+@click.option(
+    "--ram", "ram_bytes", type=HOST_SIZE, help="Memory of the host [default: this one's]."
+)
+@click.option("--reserve", "reserve_bytes", type=SIZE, help="Kept for the host [default: by size].")
+@click.option(
+    "--cpus", type=CPUS, help="Cores [default: this host's; with --ram one for every 8G]."
+)
+@click.option("--runs", type=click.IntRange(1, MOST_RUNS), default=1000, show_default=True)
+@click.option("--workload", type=click.Choice(list(WORKLOADS)), default="mixed", show_default=True)
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True)
+@click.option(
+    "--admission",
+    type=click.Choice([str(each) for each in Admission]),
+    default=str(Admission.LEARNED),
+    show_default=True,
+    help="By learned sizes, or always by the full limit.",
+)
+@click.option(
+    "--warm", is_flag=True, help="The host has run this workload before: sizes are known."
+)
+@click.option(
+    "--risk",
+    type=NumberType(1e-6, 1000.0),
+    default=SizingPolicy().touches_per_hour,
+    show_default=True,
+    help="How often an hour learned sizes may let the fleet touch its wall.",
+)
+@click.option("--max-agents", type=click.IntRange(1, 1_000_000), help="At once [default: no cap].")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def command(as_json: bool, **asked: Any) -> None:
+    """Say what would happen to a fleet on this host or another, without running anything.
+
+    Pretend agents use memory and CPU over time; the scheduler is the real one. The same seed
+    gives the same answer, byte by byte. The answer is held against the time that nobody can beat
+    and against a scheduler that knows every burst beforehand.
+
+    \b
+    Workloads:
+      steady   modest and even       bursty   small, with short bursts to 4G
+      builds   few and heavy         mixed    a bit of everything, with priorities and needs
+      storm    everything at once    leaky    memory that only grows
+
+    \b
+    Examples:
+      paddock simulate --ram 64G --workload bursty --runs 500
+      paddock simulate --ram 1536G --cpus 192 --runs 10000 --workload mixed --seed 1 --json
+    """
+    question = _question(**asked)
+    try:
+        found = answer(question, progress=_progress(question.runs))
+    except CannotFit as error:
+        raise CommandError(f"{error}, or use more --ram", ExitCode.REFUSED) from error
+    if as_json:
+        click.echo(json.dumps(found.as_json(), indent=2))
+    else:
+        click.echo("\n".join(_in_words(found)))
+
+
+def _question(
+    ram_bytes: int | None,
+    reserve_bytes: int | None,
+    cpus: float | None,
+    max_agents: int | None,
+    admission: str,
+    risk: float,
+    **rest: Any,
+) -> Question:
+    measured = this_machine()[1] if ram_bytes is None else ram_bytes
+    total = nominal_total(measured)
+    reserve = host_reserve(total) if reserve_bytes is None else reserve_bytes
+    if reserve >= total:
+        raise CommandError(
+            f"--reserve {format_size(reserve)} leaves nothing of {format_size(total)} for agents; "
+            f"reserve less, or use more --ram"
+        )
+    if cpus is None:
+        cpus = float(os.cpu_count() or 1) if ram_bytes is None else max(1, total // BYTES_PER_CPU)
+    policy = Policy(
+        total_bytes=total,
+        reserve_bytes=reserve,
+        admission=Admission(admission),
+        max_agents=max_agents,
+        queue_depth=MOST_RUNS,
+        sizing=SizingPolicy(touches_per_hour=risk),
+    )
+    return Question(policy=policy, cpus=float(cpus), **rest)
+
+
+def _progress(runs: int) -> Callable[[int], None] | None:
+    """A line that is written over, only on a terminal."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(ended: int) -> None:
+        end = "\r\x1b[K" if ended >= runs else ""
+        click.echo(f"\r{ended} of {runs} runs have ended {end}", err=True, nl=False)
+
+    return show
+
+
+def _in_words(found: Answer) -> Iterable[str]:
+    facts, policy = found.as_json(), found.question.policy
+    sizes = "full limits" if policy.admission is Admission.GUARANTEED else "learned sizes"
+    known = ", known beforehand" if found.question.warm else ""
+    yield (
+        f"{facts['runs']} runs of {facts['workload']} on {format_size(policy.total_bytes)} "
+        f"({format_size(policy.wall_bytes)} for agents), {facts['cpus']:g} cores, "
+        f"by {sizes}{known}, seed {facts['seed']}"
+    )
+    yield ""
+    for name, text in _rows(facts):
+        yield f"{name:>9}  {text}"
+
+
+def _rows(facts: dict[str, Any]) -> Iterable[tuple[str, str]]:
+    makespan, best = facts["makespan_s"], facts["clairvoyant_s"]
+    yield (
+        "time",
+        f"{format_duration(makespan)}; nobody can beat {format_duration(facts['lower_bound_s'])}, "
+        f"who knows every burst takes {format_duration(best)} ({makespan / best:.2f} ×)",
+    )
+    waits = facts["wait_s"]
+    half, most = format_duration(waits["p50"]), format_duration(waits["p95"])
+    yield "wait", f"half start within {half}, 95 % within {most}"
+    yield "at once", f"{facts['mean_agents']:.1f} agents on average, {facts['peak_agents']} at most"
+    peak, wall = format_size(facts["peak_bytes"]), format_size(facts["wall_bytes"])
+    yield "memory", f"{peak} at most, of the fleet's {wall}"
+    yield "cores", f"{facts['mean_cpus']:.1f} of {facts['cpus']:g} at work on average"
+    outcomes = ", ".join(f"{n} {name}" for name, n in facts["outcomes"].items())
+    yield "ended", f"{outcomes}; {facts['lost']} lost"
+    yield (
+        "trouble",
+        f"{facts['preemptions']} preempted ({format_duration(facts['work_lost_s'])} of work lost), "
+        f"{facts['oom_kills']} killed for memory, fleet wall touched {facts['wall_touches']} ×, "
+        f"host out of memory {facts['host_ooms']} ×",
+    )
+    yield "ladder", _ladder(facts["ladder_s"])
+
+
+def _ladder(seconds: dict[str, int]) -> str:
+    total = sum(seconds.values())
+    return ", ".join(f"{name} {100 * s / total:.0f} %" for name, s in seconds.items() if s)

@@ -1,0 +1,123 @@
+"""The shape of a step: allowed moves, the clock, and what a fleet must always be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from paddock.core.fleet import Fleet, ForbiddenMove, Timer, TimerKind
+from paddock.core.invariants import violations
+from paddock.core.run import ALLOWED_MOVES, Ended, Outcome, Queued
+from paddock.core.step import step
+from tests.kit.factories import a_policy, a_spec
+from tests.kit.yard import Yard
+
+
+def test_a_forbidden_move_raises() -> None:
+    yard = Yard()
+    yard.submit(a_spec())
+    yard.end("a")
+    with pytest.raises(ForbiddenMove, match="run a: Ended to Queued"):
+        yard.fleet.move(yard["a"], Queued(0.0), "again")
+
+
+def test_nothing_leaves_the_end() -> None:
+    assert ALLOWED_MOVES[Ended] == frozenset()
+
+
+def test_the_changes_of_a_step_are_what_is_remembered() -> None:
+    yard = Yard()
+    yard.submit(a_spec())
+    assert [type(change.before) for change in yard.fleet.changes] == [type(None), Queued]
+    yard.advance(1)
+    assert yard.fleet.changes == []
+
+
+def test_a_sample_that_changes_nothing_writes_nothing() -> None:
+    yard = Yard()
+    yard.run(a_spec())
+    for _ in range(3):
+        yard.now += 1
+        assert yard.sample(a="1G") == []
+        assert yard.fleet.changes == []
+
+
+def test_timers_that_no_longer_count_do_not_pile_up() -> None:
+    fleet = Fleet(a_policy())
+    for number in range(10_000):
+        fleet.wake(Timer(float(number), TimerKind.WAKE, "nobody"))
+    assert fleet.next_deadline is None
+
+
+def test_the_same_events_give_the_same_actions() -> None:
+    yard = Yard()
+    yard.run(*(a_spec(f"r{i}", memory="5G", retries=2) for i in range(4)))
+    for _ in range(4):
+        for name in yard.live:
+            yard.end(name, 1)
+        yard.advance(60)
+    fleet = Fleet(yard.fleet.policy)
+    actions = [action for event in yard.events for action in step(fleet, event)]
+    assert actions == yard.all_actions
+    assert fleet.runs == yard.fleet.runs
+
+
+def broken(yard: Yard) -> str:
+    return "; ".join(violations(yard.fleet))
+
+
+def test_the_invariants_see_a_lost_index() -> None:
+    yard = Yard()
+    yard.submit(a_spec("a"), a_spec("b", memory="12G"))
+    assert broken(yard) == ""
+    yard.fleet.waiting += 1
+    assert "1 runs are queued, 2 are counted" in broken(yard)
+    yard.fleet.waiting -= 1
+    yard.fleet.queue.remove("b")
+    assert "run b: ready without standing in line" in broken(yard)
+
+
+def test_the_invariants_see_memory_that_nobody_holds() -> None:
+    yard = Yard()
+    yard.submit(a_spec("a"))
+    yard.fleet.demand.enter("ghost", group="coder", limit_bytes=1)
+    assert "1 are live, 2 hold memory" in broken(yard)
+
+
+def test_the_invariants_see_a_sum_that_is_wrong() -> None:
+    yard = Yard()
+    yard.submit(a_spec("a"))
+    sums = yard.fleet.demand.sums
+    yard.fleet.demand.sums = sums._replace(fixed_bytes=sums.fixed_bytes - 1)
+    assert "the sums of what is held are not what is held" in broken(yard)
+
+
+def test_the_invariants_see_a_run_that_waits_for_nobody() -> None:
+    yard = Yard()
+    yard.submit(a_spec("a"), a_spec("b", needs=("a",)))
+    yard.fleet.runs["a"] = replace(yard["a"], state=Ended(0.0, Outcome.FAILED, ""))
+    assert "run b: waits for a, which has ended" in broken(yard)
+    yard.fleet.dependents.clear()
+    assert "run b: waits for a, which will not tell it" in broken(yard)
+
+
+def test_the_invariants_see_an_attempt_that_was_never_counted() -> None:
+    yard = Yard()
+    yard.submit(a_spec("a"))
+    yard.fleet.runs["a"] = replace(yard["a"], attempts=2)
+    assert "attempt 1 is under way, but 2 were started" in broken(yard)
+
+
+def test_the_invariants_see_a_deadline_that_nobody_watches() -> None:
+    yard = Yard()
+    yard.submit(a_spec("a"))
+    yard.fleet.now = 1000.0
+    assert "a deadline at 60.0 is past" in broken(yard)
+
+
+def test_the_invariants_see_a_breaker_the_queue_does_not_know() -> None:
+    yard = Yard()
+    yard.submit(a_spec("a"))
+    yard.fleet.queue.park("coder")
+    assert "the queue and the breaker of coder disagree" in broken(yard)
