@@ -59,7 +59,7 @@ class Promises:
         self.ended: dict[str, Ended] = {}
         self._started: set[Attempt] = {run.attempt for run in fleet.live_runs()}
         self._there = set(self._started)  # started, and nobody has said that they are gone
-        self._used: dict[str, int] = {}
+        self._used: dict[Attempt, int] = {}
         self._made_way: Counter[str] = Counter()
 
     def step(self, event: Event) -> list[Action]:
@@ -76,7 +76,7 @@ class Promises:
         self._memory_is_held_while_anything_lives(event)
         self._actions_are_about_what_lives(actions)
         self._starts_fit(actions)
-        self._only_the_more_urgent_preempts(before, event)
+        self._only_the_more_urgent_preempts(event)
         self._critical_is_spared(actions)
         self._nobody_is_overlooked()
         if twin is not None:
@@ -93,11 +93,9 @@ class Promises:
 
     def _note(self, event: Event) -> None:
         if isinstance(event, Sampled):
-            for attempt, used in event.used.items():
-                self._used[attempt.run] = used
-        gone = [run for run in self._used if run not in self.fleet.live]
-        for run in gone:
-            del self._used[run]
+            self._used.update(event.used)
+        live = {run.attempt for run in self.fleet.live_runs()}
+        self._used = {attempt: used for attempt, used in self._used.items() if attempt in live}
         for change in self.fleet.changes:
             if isinstance(change.run.state, Ended):
                 self.ended[change.run.id] = change.run.state
@@ -177,8 +175,8 @@ class Promises:
         assert policy.max_agents is None or len(fleet.live) <= policy.max_agents, "too many"
         used = sum(self._used.values())
         if policy.admission is Admission.GUARANTEED:
-            limits = {r.id: _limit(r) for r in fleet.live_runs()}
-            held = sum(max(limit, self._used.get(r, 0)) for r, limit in limits.items())
+            limits = {run.attempt: _limit(run) for run in fleet.live_runs()}
+            held = sum(max(limit, self._used.get(a, 0)) for a, limit in limits.items())
         else:
             held = fleet.demand.expected_bytes
             assert held >= used
@@ -186,13 +184,13 @@ class Promises:
         left = host.available_bytes - (held - used)
         assert left >= policy.free_floor_bytes, f"the host would be left {left}"
 
-    def _only_the_more_urgent_preempts(self, before: dict[str, Run], event: Event) -> None:
+    def _only_the_more_urgent_preempts(self, event: Event) -> None:
         for change in self.fleet.changes:
             if not _preempted(change):
                 continue
             if isinstance(event, Sampled) and self.fleet.ladder.rung >= Rung.PREEMPT:
                 continue  # for the host, not for another run
-            victim = before[change.run.id]
+            victim = change.run
             claimant = self.fleet.runs.get(self.fleet.claimant or "")
             assert claimant is not None, f"{victim.id} is stopped for nobody"
             assert isinstance(claimant.state, Queued), f"{claimant.id} needs no room"

@@ -66,6 +66,7 @@ class Yard:
         self.now = self.fleet.now
         self.promises = Promises(self.fleet)
         self.events: list[Event] = []
+        self.answers: list[list[Action]] = []  # the actions of each event
         self.all_actions: list[Action] = []
         if sampled:
             self.sample(host)
@@ -76,6 +77,7 @@ class Yard:
         self.now = max(self.now, event.at)
         self.events.append(event)
         actions = self.promises.step(event)
+        self.answers.append(list(actions))
         self.all_actions += actions
         return actions
 

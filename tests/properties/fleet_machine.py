@@ -99,7 +99,7 @@ def _free_bytes(percent: float | None, free_gib: float | None) -> int | None:
     return None if percent is None else int(16 * GIB * (100 - percent) / 100)
 
 
-def _policy(
+def a_small_policy(
     admission: Admission, agents: int | None, times_s: tuple[float, float], keep_ended: int
 ) -> Policy:
     """Small numbers, so that a short life gets everywhere."""
@@ -119,10 +119,10 @@ def _policy(
 
 
 POLICIES = st.builds(
-    _policy,
+    a_small_policy,
     st.sampled_from(Admission),
-    st.sampled_from([None, 2, 4]),
-    st.tuples(st.sampled_from([0.0, 60.0]), st.sampled_from([0.0, 600.0, 3600.0])),
+    st.sampled_from([None, 4, 2]),
+    st.tuples(st.sampled_from([0.0, 60.0]), st.sampled_from([3600.0, 600.0, 0.0])),
     st.sampled_from([3, 1000]),
 )
 
@@ -141,8 +141,7 @@ class FleetMachine(RuleBasedStateMachine):
         self.count = 0
 
     def tell(self, event: Event) -> None:
-        actions = self.yard.tell(event)
-        self.told.append((event, list(actions)))
+        self.told.append((event, self.yard.tell(event)))
         self._whatever_waits_says_why()
 
     def _whatever_waits_says_why(self) -> None:
@@ -178,11 +177,12 @@ class FleetMachine(RuleBasedStateMachine):
 
     # -- what happens ---------------------------------------------------------------------
 
-    @initialize(policy=POLICIES)
-    def begin(self, policy: Policy) -> None:
+    @initialize(policy=POLICIES, specs=st.lists(SPECS, max_size=6))
+    def begin(self, policy: Policy, specs: list[RunSpec]) -> None:
         self.yard = Yard(policy, sampled=False)
         self.first_policy = self.yard.fleet.policy
         self.tell(Sampled(0.0, Host(15 * GIB, 6.0, 16 * GIB)))
+        self.the_house_fills(specs)
 
     @rule(size=st.integers(1, 3), spec=SPECS, needs=st.lists(PICK, max_size=2))
     def submit(self, size: int, spec: RunSpec, needs: list[int]) -> None:
@@ -215,13 +215,20 @@ class FleetMachine(RuleBasedStateMachine):
             self.tell(Started(self.yard.now, run.attempt))
 
     @precondition(some_live)
-    @rule(spec=SPECS, seconds=st.sampled_from([30.0, 61.0]))
-    def an_urgent_one_comes(self, spec: RunSpec, seconds: float) -> None:
+    @rule(
+        spec=SPECS,
+        memory=st.sampled_from([6 * GIB, 10 * GIB]),
+        priority=st.sampled_from([Priority.CRITICAL, Priority.HIGH, Priority.NORMAL]),
+        seconds=st.sampled_from([30.0, 61.0]),
+    )
+    def an_urgent_one_comes(
+        self, spec: RunSpec, memory: int, priority: Priority, seconds: float
+    ) -> None:
         for run in list(self.fleet.live_runs()):
             self.tell(Started(self.yard.now, run.attempt))
         self.host_is_calm(6.0, 10.0)
         self.time_passes(seconds)
-        self.submit_one(replace(spec, priority=Priority.HIGH))
+        self.submit_one(replace(spec, priority=priority, limit_bytes=memory))
 
     @precondition(some_live)
     @rule(percent=st.sampled_from([86.0, 92.0, 96.0]), times=st.integers(1, 4))
@@ -250,6 +257,13 @@ class FleetMachine(RuleBasedStateMachine):
     @rule(number=PICK, ended=EXITS, empty=st.booleans())
     def attempt_exits(self, number: int, ended: Exit, *, empty: bool) -> None:
         self.tell(Exited(self.yard.now, self.pick_live(number).attempt, ended, empty))
+
+    @precondition(some_live)
+    @rule(group=GROUPS, code=st.sampled_from([1, 1, 75]))
+    def a_group_goes_wrong(self, group: str, code: int) -> None:
+        for run in list(self.fleet.live_runs()):
+            if run.spec.group == group:
+                self.tell(Exited(self.yard.now, run.attempt, Exit(code)))
 
     @precondition(some_stopping)
     @rule(number=PICK, ended=EXITS, empty=st.booleans())

@@ -34,6 +34,7 @@ from paddock.core import (
 from paddock.core.admission import Fit
 from paddock.core.run import Outcome, Priority, Queued, Run
 from tests.properties.fleet_machine import live_through
+from tests.properties.fleet_walk import walk
 from tests.unit.core import (
     test_breaker,
     test_lifecycle,
@@ -60,8 +61,10 @@ Patch = AbstractContextManager[Any]
 
 
 def machine() -> None:
-    """Forty lives of the state machine, the same ones each time."""
-    live_through(lives=40, steps=40)
+    """Lives of the state machine, the same ones each time."""
+    live_through(lives=20, steps=40)
+    for seed in range(40):
+        walk(seed, steps=60)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from itertools import islice
 from typing import Any, NamedTuple
 
 from .actions import Action
@@ -287,8 +288,8 @@ class Fleet:
             if state.ready:
                 entry = Entry(run.tag, run.sequence, run.id, run.spec.group, run.enqueued_at)
                 self.queue.add(entry, run.priority)
-                if self.queue.place(run.id) <= self.policy.backfill_depth:
-                    self.stir()  # further back it would not be looked at
+                if self._in_sight(run.id):
+                    self.stir()
         elif isinstance(state, Live) and not isinstance(before, Live):
             limit = state.hold.limit_bytes
             model = self.group(run.spec.group).size
@@ -303,6 +304,13 @@ class Fleet:
             self._forget_old()
         if state.deadline_at is not None:
             self.wake(Timer(state.deadline_at, TimerKind.RUN, run.id))
+
+    def _in_sight(self, run: str) -> bool:
+        """Whether a look goes as far as this run; by the order of a look, not by its place."""
+        depth = self.policy.backfill_depth
+        if len(self.queue) <= depth:
+            return True
+        return run in islice(self.queue.in_order(ageing_s=self.policy.ageing_s), depth)
 
     def _tagged(self, run: Run) -> Run:
         """A run's place is given when it first lines up, and kept from then on."""
