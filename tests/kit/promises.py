@@ -218,10 +218,12 @@ class Promises:
         if full or fleet.ladder.rung >= Rung.QUEUE:
             return
         above = Priority.LOW if fleet.ladder.rung >= Rung.SKIP_LOW else None
+        claimant = fleet.runs[fleet.claimant] if fleet.claimant is not None else None
         order = fleet.queue.in_order(ageing_s=policy.ageing_s, above=above)
         for name in islice(order, policy.backfill_depth):
-            fits = fleet.fit(fleet.runs[name])
-            assert not fits, f"{name} could start, and was not looked at"
+            run = fleet.runs[name]
+            spoken_for = claimant is not None and run.priority >= claimant.priority
+            assert spoken_for or not fleet.fit(run), f"{name} could start, and was not looked at"
             blocked_s = fleet.now - fleet.blocked_since.get(name, fleet.now)
             if name == fleet.claimant or blocked_s >= policy.backfill_s:
                 return  # the door is held

@@ -16,6 +16,7 @@ class _Held:
     limit_bytes: int
     used_bytes: int = 0
     young: bool = True
+    peak_bytes: int = 0  # of what was sampled
 
     @property
     def fixed_bytes(self) -> int:
@@ -101,6 +102,7 @@ class Demand:
         before = held.fixed_bytes
         grown = used_bytes - held.used_bytes
         held.used_bytes = used_bytes
+        held.peak_bytes = max(held.peak_bytes, used_bytes)
         s = self.sums
         if held.group in self._known:
             learned = s.learned_used_bytes + grown
@@ -144,6 +146,9 @@ class Demand:
 
     def learned(self, group: str) -> bool:
         return group in self._known
+
+    def peak_of(self, run: str) -> int:
+        return self._held[run].peak_bytes
 
     def is_young(self, run: str) -> bool:
         return self._held[run].young

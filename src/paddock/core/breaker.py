@@ -16,7 +16,6 @@ FAILURES = frozenset({Outcome.FAILED, Outcome.SPAWN_FAILED, Outcome.MEMORY_LIMIT
 @dataclass(frozen=True, slots=True)
 class Closed:
     failed_at: tuple[float, ...] = ()
-    cooldown_s: float = 0.0  # 0: the policy's first one
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ def after_failure(breaker: Breaker, policy: BreakerPolicy, *, at: float, run: st
         return Open(at + cooldown_s, (*breaker.failed_at[1:], at), cooldown_s)
     recent = (*(t for t in breaker.failed_at if at - t < policy.window_s), at)
     if len(recent) < policy.failures:
-        return Closed(recent, breaker.cooldown_s)
+        return Closed(recent)
     return Open(at + policy.cooldown_s, recent[-policy.failures :], policy.cooldown_s)
 
 

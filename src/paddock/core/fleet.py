@@ -194,6 +194,13 @@ class Fleet:
         self._observe(run)
         self.demand.use(run.id, used_bytes)
 
+    def saw_peak(self, run: Run, peak_bytes: int) -> None:
+        """The kernel's own peak: a burst between two samples is a burst all the same."""
+        if peak_bytes > self.demand.peak_of(run.id):
+            burst_s = self.policy.sizing.burst_s
+            size = self.group(run.spec.group).size
+            size.observe(peak_bytes, seconds=burst_s, at=self.now)
+
     def set_breaker(self, group: str, breaker: Breaker) -> None:
         """The group's runs are passed over in the queue whenever the breaker says so."""
         owner = self.group(group)
@@ -299,6 +306,7 @@ class Fleet:
             self._young.append((self.now + self.policy.sizing.young_s, run.attempt))
         if isinstance(state, Stopping):
             self.stopping[run.id] = None
+            self.stir()  # stopping for the first time or for too long: who waits for it looks
         elif isinstance(state, Ended):
             self._ended.append(run.id)
             self._forget_old()
@@ -310,6 +318,8 @@ class Fleet:
         depth = self.policy.backfill_depth
         if len(self.queue) <= depth:
             return True
+        if self.queue.surely_behind(run, depth):
+            return False
         return run in islice(self.queue.in_order(ageing_s=self.policy.ageing_s), depth)
 
     def _tagged(self, run: Run) -> Run:

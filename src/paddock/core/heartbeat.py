@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .pressure import Rung
 from .run import Priority, RunSpec
+
+SHORTEST_S = 1.0  # more often than the host is looked at makes no sense
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +25,19 @@ class Heartbeat:
 
 
 def beat(
-    heartbeat: Heartbeat, *, at: float, rung: Rung, busy: bool
+    heartbeat: Heartbeat, *, at: float, pressed: bool, busy: bool
 ) -> tuple[Heartbeat, RunSpec | None]:
     """The heartbeat after its time came, and the run to submit unless it is skipped."""
     # Beats missed while nobody looked (a suspended laptop) are not made up for.
     missed = int((at - heartbeat.next_at) // heartbeat.every_s)
     after = replace(heartbeat, next_at=heartbeat.next_at + (missed + 1) * heartbeat.every_s)
-    if rung >= Rung.SKIP_LOW:
+    if pressed:
         return replace(after, skipped_pressure=after.skipped_pressure + 1), None
     if busy:
         return replace(after, skipped_busy=after.skipped_busy + 1), None
-    number = after.beats + 1
-    run_id = f"{heartbeat.name}.{number}"
+    # By its time, not by its number: unique also when it was removed and declared again.
+    run_id = f"{heartbeat.name}.{int(at)}"
     spec = replace(
         heartbeat.template, id=run_id, priority=Priority.LOW, heartbeat=heartbeat.name, needs=()
     )
-    return replace(after, beats=number, last_run=run_id), spec
+    return replace(after, beats=after.beats + 1, last_run=run_id), spec

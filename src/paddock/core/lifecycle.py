@@ -175,7 +175,7 @@ def timer_rang(fleet: Fleet, run: Run) -> None:
 
 def _timeout(fleet: Fleet, run: Run, state: Running) -> None:
     if state.hard_at is not None and fleet.now >= state.hard_at:
-        taken = format_duration(state.hard_at - state.since_at)
+        taken = format_duration(state.hard_at - state.since_at - state.paused_s)
         text = f"ran into its hard timeout of {taken}"
         stop(fleet, run, outcome=Outcome.TIMEOUT_EXCEEDED, because=text, phase=StopPhase.TOLD)
         return
@@ -202,6 +202,7 @@ def thaw(fleet: Fleet, run: Run) -> None:
         state,
         frozen=None,
         frozen_at=0.0,
+        paused_s=state.paused_s + pause_s,
         soft_at=None if state.soft_at is None else state.soft_at + pause_s,
         hard_at=None if state.hard_at is None else state.hard_at + pause_s,
     )
@@ -252,6 +253,8 @@ def _settle(fleet: Fleet, run: Run, state: Starting | Running | Stopping, ended:
     reason = state.outcome if isinstance(state, Stopping) else None
     if isinstance(state, Stopping) and reason is not None and not _finished(state, verdict):
         verdict = Verdict(reason, state.because)
+    if ended.peak_bytes is not None:
+        fleet.saw_peak(run, ended.peak_bytes)
     conclude(fleet, run, verdict, ended=ended)
 
 

@@ -83,6 +83,7 @@ class RetryPolicy:
     jitter: float = 0.2  # spreads a herd; derived from the run, so a step stays deterministic
     later_s: float = 60.0  # exit 75 without a stated time
     later_longest_s: float = 3600.0
+    later_stated_longest_s: float = 7 * 24 * 3600.0  # weekly quotas exist; nothing waits for ever
     laters: int = 100  # then it counts as failed: nothing waits for ever
     spawn_retries: int = 2
     losses: int = 3  # an attempt lost to a reboot is tried again this often

@@ -19,9 +19,10 @@ def make_room(fleet: Fleet, claimant: Run) -> None:
     """
     if claimant.priority is Priority.LOW or fleet.host is None:
         return
+    on_their_way = leaving(fleet)
 
     def enough(chosen: Sequence[Candidate]) -> bool:
-        return _would_fit(fleet, claimant, [*fleet.stopping, *(c.run for c in chosen)])
+        return _would_fit(fleet, claimant, [*on_their_way, *(c.run for c in chosen)])
 
     if enough([]):
         return  # memory is on its way, or it is not memory that it waits for
@@ -36,6 +37,14 @@ def make_room(fleet: Fleet, claimant: Run) -> None:
         text = because(victim, cause=cause, spared=spared)
         run = fleet.runs[victim.run]
         stop(fleet, run, outcome=Outcome.PREEMPTED, because=text, phase=StopPhase.ASKED)
+
+
+def leaving(fleet: Fleet) -> list[str]:
+    """Those being stopped, but for the ones that must be stuck in the kernel by now."""
+    timeouts = fleet.policy.timeouts
+    longest_s = timeouts.checkpoint_grace_s + timeouts.kill_grace_s + timeouts.kill_again_s
+    stopping = ((run, fleet.runs[run].state.since_at) for run in fleet.stopping)
+    return [run for run, since_at in stopping if fleet.now < since_at + longest_s]
 
 
 def _candidates(fleet: Fleet, claimant: Run) -> list[Candidate]:

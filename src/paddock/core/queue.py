@@ -106,6 +106,21 @@ class Queue:
                 if group in level.groups:
                     level.heads.add(level.groups[group][0])
 
+    def may_start(self, run: str) -> bool:
+        """In line, and not passed over."""
+        if run not in self._entries:
+            return False
+        priority, entry = self._entries[run]
+        return entry.group not in self._levels[priority].parked
+
+    def surely_behind(self, run: str, places: int) -> bool:
+        """Whether at least so many of its own priority come before it, without counting them."""
+        priority, entry = self._entries[run]
+        level = self._levels[priority]
+        if level.parked:
+            return False
+        return level.entries.bisect_left(entry) >= places
+
     def is_parked(self, group: str) -> bool:
         return any(group in level.parked for level in self._levels.values())
 

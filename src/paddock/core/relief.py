@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from .fleet import Fleet, Round
 from .lifecycle import freeze, stop, thaw
-from .preemption import as_candidate
+from .preemption import as_candidate, leaving
 from .pressure import Rung
 from .run import Frozen, Outcome, Priority, Run, Running, Starting, StopPhase, Stopping
 from .victims import Candidate, because, choose
@@ -44,7 +44,7 @@ def _preempt(fleet: Fleet) -> None:
         if victims:
             _stop_frozen(fleet, victims)
             return
-    if any(_is_leaving(fleet, fleet.runs[run]) for run in fleet.stopping):
+    if leaving(fleet):
         return  # somebody's memory is on its way; look again when it is back
     candidates = [
         as_candidate(fleet, run)
@@ -60,15 +60,6 @@ def _preempt(fleet: Fleet) -> None:
     )
     for victim in chosen:
         freeze(fleet, fleet.runs[victim.run], by=Frozen.BY_PRESSURE)
-
-
-def _is_leaving(fleet: Fleet, run: Run) -> bool:
-    """Being stopped, and not for so long that it must be stuck in the kernel."""
-    if not isinstance(run.state, Stopping):
-        return False
-    timeouts = fleet.policy.timeouts
-    longest_s = timeouts.checkpoint_grace_s + timeouts.kill_grace_s + timeouts.kill_again_s
-    return fleet.now < run.state.since_at + longest_s
 
 
 def _stop_frozen(fleet: Fleet, frozen: Sequence[Run]) -> None:

@@ -51,7 +51,9 @@ def again(run: Run, verdict: Verdict, policy: Policy, *, permanent: bool = False
     if verdict.later_s is not None:
         return Again(verdict.later_s, limit)
     if outcome is Outcome.PREEMPTED:
-        return Again(0.0, limit)
+        # Killed at the fleet's wall: give the others a moment, and longer each time.
+        delay_s = _backoff(run, policy.retry, nth=run.preemptions) if verdict.at_the_wall else 0.0
+        return Again(delay_s, limit)
     tried, allowed = _budget(run, outcome, policy.retry)
     if permanent or tried >= allowed:
         return None
@@ -87,14 +89,16 @@ def larger_limit(limit_bytes: int, policy: Policy) -> int | None:
 def _later(run: Run, ended: Exit, policy: RetryPolicy) -> Verdict:
     if run.laters >= policy.laters:
         return Verdict(Outcome.FAILED, f"asked to be tried later {run.laters} times in a row")
-    delay_s = ended.retry_after_s
-    if delay_s is None:
-        delay_s = min(policy.later_s * policy.factor**run.laters, policy.later_longest_s)
+    stated_s = ended.retry_after_s
+    if stated_s is not None and stated_s >= 0:
+        delay_s = min(stated_s, policy.later_stated_longest_s)
+    else:
+        delay_s = min(policy.later_s * policy.factor ** min(run.laters, 30), policy.later_longest_s)
     text = f"asked to be tried again in {format_duration(delay_s)} ({ended})"
     return Verdict(Outcome.PREEMPTED, text, later_s=delay_s)
 
 
 def _backoff(run: Run, policy: RetryPolicy, *, nth: int) -> float:
-    delay_s = min(policy.first_s * policy.factor**nth, policy.longest_s)
+    delay_s = min(policy.first_s * policy.factor ** min(nth, 30), policy.longest_s)
     draw = zlib.crc32(f"{run.id}/{run.attempts}".encode()) / 2**32
     return delay_s * (1 + policy.jitter * draw)

@@ -144,6 +144,7 @@ class Running:
     hard_at: float | None = None
     frozen: Frozen | None = None
     frozen_at: float = 0.0
+    paused_s: float = 0.0  # stood still so far
 
     @property
     def deadline_at(self) -> float | None:
@@ -219,6 +220,12 @@ class Run:
     def attempt(self) -> Attempt:
         """The attempt that is or was last under way."""
         return Attempt(self.spec.id, self.attempts)
+
+    @property
+    def soft_limit_bytes(self) -> int | None:
+        """Grows with the hard one."""
+        soft = self.spec.soft_limit_bytes
+        return None if soft is None else soft * self.limit_bytes // self.spec.limit_bytes
 
     @property
     def live(self) -> bool:

@@ -49,7 +49,18 @@ from .lifecycle import (
 from .policy import Policy
 from .pressure import climb
 from .relief import relieve
-from .run import Attempt, Ended, Frozen, Outcome, Priority, Queued, Run, StopPhase, Stopping
+from .run import (
+    Attempt,
+    Ended,
+    Frozen,
+    Outcome,
+    Priority,
+    Queued,
+    Run,
+    Running,
+    StopPhase,
+    Stopping,
+)
 from .scheduling import schedule
 from .submission import cannot_ever_fit, declare_heartbeat, heartbeat_due, submit
 from .units import format_size
@@ -139,7 +150,7 @@ def _sampled(fleet: Fleet, host: Host, used: Mapping[Attempt, int]) -> None:
         if run is None:
             continue
         fleet.sample(run, used_bytes)
-        soft = run.spec.soft_limit_bytes
+        soft = run.soft_limit_bytes
         if soft is not None and used_bytes > soft and not isinstance(run.state, Stopping):
             text = f"used {format_size(used_bytes)}, over its soft limit of {format_size(soft)}"
             _over_limit(fleet, run, text)
@@ -179,9 +190,9 @@ def _request(fleet: Fleet, event: Request) -> None:
         case PriorityChanged():
             _set_priority(fleet, run, event.priority)
         case FreezeRequested():
-            freeze(fleet, run, by=Frozen.BY_USER)
+            _freeze(fleet, run)
         case ThawRequested():
-            thaw(fleet, run)
+            _thaw(fleet, run)
         case _:
             assert_never(event)
 
@@ -193,6 +204,20 @@ def _cancel(fleet: Fleet, run: Run, *, force: bool) -> None:
     phase = StopPhase.KILLED if force else StopPhase.TOLD
     text = "killed on request" if force else "cancelled on request"
     stop(fleet, run, outcome=Outcome.CANCELLED, because=text, phase=phase)
+
+
+def _freeze(fleet: Fleet, run: Run) -> None:
+    if not isinstance(run.state, Running):
+        fleet.actions.append(Refuse(run.id, "only a running run can be frozen"))
+        return
+    freeze(fleet, run, by=Frozen.BY_USER)
+
+
+def _thaw(fleet: Fleet, run: Run) -> None:
+    if not isinstance(run.state, Running) or run.state.frozen is None:
+        fleet.actions.append(Refuse(run.id, "it is not frozen"))
+        return
+    thaw(fleet, run)
 
 
 def _set_priority(fleet: Fleet, run: Run, priority: Priority) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
 from .actions import Refuse
 from .fleet import Fleet, outcome_of
-from .heartbeat import Heartbeat, beat
+from .heartbeat import SHORTEST_S, Heartbeat, beat
 from .policy import Policy
+from .pressure import Rung
 from .run import Outcome, Queued, Run, RunSpec
 from .units import format_size
 
@@ -114,8 +116,9 @@ def _known_already(fleet: Fleet, spec: RunSpec) -> bool:
 
 
 def declare_heartbeat(fleet: Fleet, template: RunSpec, *, every_s: float) -> None:
-    if every_s <= 0:
-        fleet.actions.append(Refuse(template.name, "a heartbeat needs a time above zero"))
+    if not SHORTEST_S <= every_s < math.inf:
+        text = f"a heartbeat every {every_s:g} s cannot be kept; the shortest is {SHORTEST_S:g} s"
+        fleet.actions.append(Refuse(template.name, text))
         return
     problem = cannot_ever_fit(template.limit_bytes, fleet.policy)
     if problem is not None:
@@ -123,18 +126,26 @@ def declare_heartbeat(fleet: Fleet, template: RunSpec, *, every_s: float) -> Non
         return
     old = fleet.heartbeats.get(template.id)
     if old is not None:
-        # Declared again, with changes or not: it keeps its count, so run ids stay unique.
         next_at = min(old.next_at, fleet.now + every_s)
         fleet.set_heartbeat(replace(old, template=template, every_s=every_s, next_at=next_at))
     else:
-        fleet.set_heartbeat(Heartbeat(template, every_s, fleet.now + every_s))
+        new = Heartbeat(template, every_s, fleet.now + every_s, last_run=_beating(fleet, template))
+        fleet.set_heartbeat(new)
+
+
+def _beating(fleet: Fleet, template: RunSpec) -> str | None:
+    """A run of a heartbeat of that name that was removed while it ran."""
+    runs = (run for run in fleet.runs.values() if run.spec.heartbeat == template.id)
+    return next((run.id for run in runs if outcome_of(run) is None), None)
 
 
 def heartbeat_due(fleet: Fleet, name: str) -> None:
     heartbeat = fleet.heartbeats[name]
     last = fleet.runs.get(heartbeat.last_run or "")
     busy = last is not None and outcome_of(last) is None
-    after, spec = beat(heartbeat, at=fleet.now, rung=fleet.ladder.rung, busy=busy)
+    full = fleet.waiting >= fleet.policy.queue_depth
+    pressed = full or fleet.ladder.rung >= Rung.SKIP_LOW
+    after, spec = beat(heartbeat, at=fleet.now, pressed=pressed, busy=busy)
     fleet.set_heartbeat(after)
     if spec is not None:
         submit(fleet, (spec,), {})

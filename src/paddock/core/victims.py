@@ -18,7 +18,7 @@ class Candidate:
     expected_bytes: int
     started_at: float
     sequence: int
-    protected: bool = False  # preempted too often already: only when nobody else is left
+    protected: bool = False  # preempted often already: the last of its priority
 
     @property
     def over_bytes(self) -> int:
@@ -29,7 +29,7 @@ def ranked(candidates: Collection[Candidate]) -> list[Candidate]:
     """ADM-3: lowest priority, then the largest use over its expected size, then the newest."""
     return sorted(
         candidates,
-        key=lambda c: (c.protected, -c.priority, -c.over_bytes, -c.started_at, -c.sequence),
+        key=lambda c: (-c.priority, c.protected, -c.over_bytes, -c.started_at, -c.sequence),
     )
 
 

@@ -29,12 +29,12 @@ def test_each_beat_is_a_low_priority_run_of_its_own() -> None:
     yard = beating()
     assert yard.live == []
     yard.advance(60)
-    assert yard.live == ["tidy.1"]
-    assert yard["tidy.1"].priority is Priority.LOW
-    assert yard["tidy.1"].spec.heartbeat == "tidy"
-    yard.end("tidy.1")
+    assert yard.live == ["tidy.60"]
+    assert yard["tidy.60"].priority is Priority.LOW
+    assert yard["tidy.60"].spec.heartbeat == "tidy"
+    yard.end("tidy.60")
     yard.advance(60)
-    assert yard.live == ["tidy.2"]
+    assert yard.live == ["tidy.120"]
 
 
 def test_never_two_of_one_at_once_and_the_skipped_are_counted() -> None:
@@ -42,7 +42,7 @@ def test_never_two_of_one_at_once_and_the_skipped_are_counted() -> None:
     yard.advance(60)
     yard.confirm()
     yard.advance(120)
-    assert yard.live == ["tidy.1"]
+    assert yard.live == ["tidy.60"]
     assert (the_beat(yard).skipped_busy, the_beat(yard).beats) == (2, 1)
 
 
@@ -50,7 +50,7 @@ def test_one_that_still_waits_is_not_doubled_either() -> None:
     yard = beating(max_agents=1)
     yard.run(a_spec("busy", hard_timeout_s=1e6))
     yard.advance(180)
-    assert yard.queued == ["tidy.1"]
+    assert yard.queued == ["tidy.60"]
     assert the_beat(yard).skipped_busy == 2
 
 
@@ -65,18 +65,42 @@ def test_under_pressure_it_is_skipped_and_counted() -> None:
 def test_missed_beats_are_not_made_up_for() -> None:
     yard = beating()
     yard.tell(TimePassed(yard.now + 3601))
-    assert yard.live == ["tidy.1"]
+    assert yard.live == ["tidy.3601"]
     assert the_beat(yard).next_at == 3660.0
 
 
 def test_declared_again_it_keeps_its_count_and_takes_the_new_pace() -> None:
     yard = beating(86400.0)
     yard.advance(86400)
-    yard.end("tidy.1")
+    yard.end("tidy.86400")
     assert declare(yard, a_spec("tidy", memory="2G"), 60.0) == []
     yard.advance(60)
-    assert yard.live == ["tidy.2"]
-    assert yard["tidy.2"].limit_bytes == 2 * yard["tidy.1"].limit_bytes
+    assert yard.live == ["tidy.86460"]
+    assert the_beat(yard).beats == 2
+    assert yard["tidy.86460"].limit_bytes == 2 * yard["tidy.86400"].limit_bytes
+
+
+def test_removed_while_it_runs_and_declared_again_it_does_not_run_twice() -> None:
+    yard = beating()
+    yard.advance(60)
+    yard.tell(HeartbeatRemoved(yard.now, "tidy"))
+    declare(yard, a_spec("tidy", memory="1G"), 60.0)
+    yard.confirm()
+    yard.advance(60)
+    assert yard.live == ["tidy.60"]
+    assert the_beat(yard).skipped_busy == 1
+    yard.end("tidy.60")
+    yard.advance(60)
+    assert yard.live == ["tidy.180"]
+
+
+def test_a_full_queue_skips_it_and_counts_it() -> None:
+    yard = beating(max_agents=1, queue_depth=1)
+    yard.run(a_spec("busy", hard_timeout_s=1e6))
+    yard.submit(a_spec("waiting"))
+    yard.advance(60)
+    assert the_beat(yard).skipped_pressure == 1
+    assert yard.queued == ["waiting"]
 
 
 def test_a_slower_pace_does_not_bring_the_next_beat_forward() -> None:
@@ -97,5 +121,7 @@ def test_removed_it_beats_no_more() -> None:
 def test_one_that_could_never_run_is_refused() -> None:
     yard = Yard()
     assert "can never fit" in declare(yard, a_spec("huge", memory="13G"), 60.0)[0]
-    assert declare(yard, a_spec("odd"), 0.0) == ["a heartbeat needs a time above zero"]
+    assert declare(yard, a_spec("odd"), 0.0) == [
+        "a heartbeat every 0 s cannot be kept; the shortest is 1 s"
+    ]
     assert yard.fleet.heartbeats == {}

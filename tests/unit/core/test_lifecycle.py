@@ -10,6 +10,7 @@ import pytest
 from paddock.core.actions import (
     FreezeAttempt,
     KillAttempt,
+    Refuse,
     StartAttempt,
     TerminateAttempt,
     ThawAttempt,
@@ -223,7 +224,23 @@ def test_freezing_twice_counts_the_whole_pause() -> None:
     yard.advance(10)
     yard.tell(ThawRequested(yard.now, "a"))
     assert yard.in_state("a", Running).hard_at == 120.0
-    assert yard.tell(ThawRequested(yard.now, "a")) == []
+    assert yard.tell(ThawRequested(yard.now, "a")) == [Refuse("a", "it is not frozen")]
+
+
+def test_what_does_not_run_cannot_be_frozen_and_is_told_so() -> None:
+    yard = Yard(a_policy(max_agents=1))
+    yard.submit(a_spec("a"), a_spec("b"))
+    refused = [Refuse("b", "only a running run can be frozen")]
+    assert yard.tell(FreezeRequested(yard.now, "b")) == refused
+
+
+def test_the_hard_timeout_sentence_leaves_out_the_time_it_stood_still() -> None:
+    yard = running(hard_timeout_s=100.0)
+    yard.tell(FreezeRequested(yard.now, "a"))
+    yard.advance(1000)
+    yard.tell(ThawRequested(yard.now, "a"))
+    yard.advance(100)
+    assert yard.in_state("a", Stopping).because == "ran into its hard timeout of 1 min 40 s"
 
 
 def test_a_frozen_run_is_thawed_to_hear_that_it_must_stop() -> None:

@@ -111,11 +111,12 @@ def test_heartbeats_go_on_with_their_count() -> None:
     yard = Yard()
     yard.tell(HeartbeatDeclared(0.0, a_spec("tidy"), 60.0))
     yard.advance(60)
-    yard.end("tidy.1")
+    yard.end("tidy.60")
     again = yard.reborn()
     again.sample()
     again.advance(60)
-    assert again.live == ["tidy.2"]
+    assert again.live == ["tidy.120"]
+    assert again.fleet.heartbeats["tidy"].beats == 2
 
 
 def test_newcomers_do_not_pass_those_who_waited_through_the_restart() -> None:
