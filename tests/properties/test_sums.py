@@ -156,7 +156,9 @@ def test_a_histogram_keeps_the_time_and_never_shrinks_a_use(
     assert edges == sorted(edges)
     if weights:
         assert edges[-1] <= max(4 * MIB, *(used for used, _, _ in weights)) * 1.031
-        assert histogram.quantile(1.0) == edges[-1]
+        top = histogram.quantile(1.0)
+        beyond = sum(seconds for edge, seconds in histogram.sizes() if edge > top)
+        assert beyond <= 1e-9 * histogram.seconds
 
 
 @given(

@@ -105,11 +105,11 @@ class Demand:
         held.peak_bytes = max(held.peak_bytes, used_bytes)
         s = self.sums
         if held.group in self._known:
-            learned = s.learned_used_bytes + grown
-            self.sums = s._replace(learned_used_bytes=learned, used_bytes=s.used_bytes + grown)
+            fixed, learned = s.fixed_bytes, s.learned_used_bytes + grown
         else:
-            fixed = s.fixed_bytes + held.fixed_bytes - before
-            self.sums = s._replace(fixed_bytes=fixed, used_bytes=s.used_bytes + grown)
+            fixed, learned = s.fixed_bytes + held.fixed_bytes - before, s.learned_used_bytes
+        # Once per agent and tick: `_replace` would cost three times as much.
+        self.sums = Sums(fixed, learned, s.learned_limit_bytes, s.used_bytes + grown, s.moments)
 
     def settle(self, run: str) -> None:
         """The attempt is not young any more."""

@@ -12,7 +12,9 @@ so `quantile` needs one small vector per group, and adding an agent adds two vec
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from .policy import SizingPolicy
@@ -43,13 +45,14 @@ def quantile(moments: Moments, policy: SizingPolicy) -> float:
 class Histogram:
     """Time spent at each size, older time counting less (half-life of a day)."""
 
-    __slots__ = ("_epoch_at", "_weight", "bins", "half_life_s", "last_at")
+    __slots__ = ("_epoch_at", "_scale", "_weight", "bins", "half_life_s", "last_at")
 
     def __init__(self, half_life_s: float) -> None:
         self.bins: dict[int, float] = {}
         self.half_life_s = half_life_s
         self._epoch_at: float | None = None
         self.last_at = 0.0
+        self._scale = 1.0  # what a second weighs now
         self._weight = 0.0  # of all bins
 
     def add(self, used_bytes: int, *, seconds: float, at: float) -> None:
@@ -57,47 +60,42 @@ class Histogram:
             return
         if self._epoch_at is None:
             self._epoch_at = at
-        self.last_at = max(self.last_at, at)
+            self.last_at = max(self.last_at, at)
+        elif at > self.last_at:
+            self._pass_time(at)
         index = _bin_of(used_bytes)
-        # Instead of shrinking all old weights, new ones weigh more; rescaled before it overflows.
-        weight = seconds * self._scale()
+        # Instead of shrinking all old weights, new ones weigh more.
+        weight = seconds * self._scale
         self.bins[index] = self.bins.get(index, 0.0) + weight
         self._weight += weight
-        if self.last_at - self._epoch_at > 64 * self.half_life_s:
-            self._rescale()
 
     @property
     def seconds(self) -> float:
         """Observed time, in seconds of today's worth."""
-        return self._weight / self._scale()
+        return self._weight / self._scale
 
     def sizes(self) -> Iterator[tuple[float, float]]:
         """(bytes, seconds) from small to large."""
-        scale = self._scale()
+        scale = self._scale
         for index in sorted(self.bins):
             yield _edge_of(index), self.bins[index] / scale
 
     def quantile(self, share: float) -> float:
         """Bytes under which the use stayed for this share of the time; 0 with no evidence."""
-        left = share * self.seconds
-        reached = 0.0
-        for edge, seconds in self.sizes():
-            reached = edge
-            left -= seconds
-            if left <= 0:
-                break
-        return reached
+        sizes = list(self.sizes())
+        if not sizes:
+            return 0.0
+        passed = list(accumulate(seconds for _, seconds in sizes))
+        return sizes[min(bisect_left(passed, share * passed[-1]), len(sizes) - 1)][0]
 
-    def _scale(self) -> float:
-        if self._epoch_at is None:
-            return 1.0
-        return float(2.0 ** ((self.last_at - self._epoch_at) / self.half_life_s))
-
-    def _rescale(self) -> None:
-        scale = self._scale()
-        self.bins = {i: w / scale for i, w in self.bins.items() if w / scale > 1e-9}
-        self._weight = sum(self.bins.values())
-        self._epoch_at = self.last_at
+    def _pass_time(self, at: float) -> None:
+        assert self._epoch_at is not None
+        self.last_at = at
+        self._scale = float(2.0 ** min((at - self._epoch_at) / self.half_life_s, 1000.0))
+        if self._scale > 2.0**64:  # long before it overflows
+            self.bins = {i: w / self._scale for i, w in self.bins.items() if w > 1e-9 * self._scale}
+            self._weight = sum(self.bins.values())
+            self._epoch_at, self._scale = at, 1.0
 
 
 class Known(NamedTuple):
@@ -153,8 +151,8 @@ class SizeModel:
         """None while the evidence is too thin: then the limit counts."""
         if self.ended < policy.evidence or not self.histogram.bins:
             return None
-        # Renewed when a twentieth of what is known is new: the sums change slowly after that.
-        if self._known is None or self._fresh_seconds > self.histogram.seconds / 20:
+        # Renewed when a tenth of what is known is new: the sums change slowly after that.
+        if self._known is None or self._fresh_seconds > self.histogram.seconds / 10:
             always = self._moments(self.histogram, policy)
             young = self._moments(self.young, policy) if self.young.bins else always
             # The young grow old: they count by whichever is worse.

@@ -46,9 +46,11 @@ class Agent:
     leaving: bool = False
     token: int = 0  # tells a stale entry of the work heap
     trace: Trace = field(init=False)
+    phases: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.trace = self.life.trace
+        self.phases = len(self.trace.durations_s)
 
     def begin(self, work_s: float) -> None:
         """Stand at the point of the last checkpoint."""
@@ -56,7 +58,7 @@ class Agent:
         self.skipped_work_s = left_s = self.life.saved_work_s
         durations = self.trace.durations_s
         self.phase = 0
-        while self.phase < len(durations) and durations[self.phase] <= left_s:
+        while self.phase < self.phases and durations[self.phase] <= left_s:
             left_s -= durations[self.phase]
             self.phase += 1
         self._take_on(work_s - left_s)
@@ -67,14 +69,14 @@ class Agent:
 
     @property
     def done(self) -> bool:
-        return self.phase >= len(self.trace.durations_s)
+        return self.phase >= self.phases
 
     def work_done_s(self, work_s: float) -> float:
         return self.skipped_work_s + work_s - self.begun_work_s
 
     def _take_on(self, begun_s: float) -> None:
-        if self.done:
-            return
-        self.used_bytes = self.trace.levels_bytes[self.phase]
-        self.cpus = self.trace.cpus[self.phase]
-        self.change_at_work_s = begun_s + self.trace.durations_s[self.phase]
+        phase, trace = self.phase, self.trace
+        if phase < self.phases:
+            self.used_bytes = trace.levels_bytes[phase]
+            self.cpus = trace.cpus[phase]
+            self.change_at_work_s = begun_s + trace.durations_s[phase]
