@@ -1,0 +1,95 @@
+"""`paddock simulate`: what it prints, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paddock.cli.main import main
+
+SMALL = ["simulate", "--ram", "64G", "--runs", "20", "--workload", "bursty"]
+
+
+def answer(capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
+    assert main([*SMALL, "--json", *more]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_json_has_the_keys_that_scripts_rely_on(capsys: pytest.CaptureFixture[str]) -> None:
+    found = answer(capsys)
+    promised = {"makespan_s", "wait_s", "peak_bytes", "oom_kills", "preemptions", "completed"}
+    assert promised | {"lower_bound_s", "clairvoyant_s"} <= found.keys()
+    assert found["wait_s"].keys() == {"p50", "p95"}
+    assert found["completed"] == 20
+
+
+def test_a_described_host_has_a_core_for_every_8_gib(capsys: pytest.CaptureFixture[str]) -> None:
+    assert answer(capsys)["cpus"] == 8.0
+
+
+def test_the_host_is_counted_as_the_size_it_was_sold_as(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert answer(capsys, "--ram", "62.7G") == answer(capsys)
+
+
+def test_words_say_time_waits_memory_and_trouble(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(SMALL) == 0
+    words = capsys.readouterr().out
+    for name in ("time", "wait", "at once", "memory", "cores", "ended", "trouble", "ladder"):
+        assert f"  {name}  " in words
+    assert "20 succeeded; 0 lost" in words
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (["--ram", "-4G"], "above zero"),
+        (["--ram", "0"], "above zero"),
+        (["--ram", "4 Gigs"], "not a size"),
+        (["--ram", "nan"], "not a size"),
+        (["--ram", ""], "size"),
+        (["--ram", "16G", "--reserve", "20G"], "leaves nothing"),
+        (["--ram", "16G", "--reserve", "16G"], "leaves nothing"),
+        (["--cpus", "0"], "not a number"),
+        (["--cpus", "nan"], "not a number"),
+        (["--cpus", "inf"], "not a number"),
+        (["--cpus", "-1"], "not a number"),
+        (["--runs", "0"], "range"),
+        (["--runs", "-5"], "range"),
+        (["--runs", "many"], "not a valid integer"),
+        (["--seed", "-1"], "range"),
+        (["--risk", "0"], "not a number"),
+        (["--risk", "nan"], "not a number"),
+        (["--workload", "nonsense"], "not one of"),
+        (["--max-agents", "0"], "range"),
+        (["--admission", "hopeful"], "not one of"),
+    ],
+)
+def test_bad_input_gets_one_clear_line_and_exit_2(
+    bad: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["simulate", *bad]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert said in printed.err
+    assert len(printed.err.strip().splitlines()) == 1
+
+
+def test_a_workload_that_cannot_fit_is_refused_with_exit_3(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["simulate", "--ram", "8G", "--workload", "builds"]) == 3
+    assert "8 GiB can never fit" in capsys.readouterr().err
+
+
+def test_nothing_is_written_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer(capsys)
+    assert list(tmp_path.iterdir()) == []
