@@ -1,0 +1,225 @@
+"""What every driver must do. A driver that passes this suite can be trusted with a fleet."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from paddock.core.events import CheckpointWritten, Emptied, Exited, SpawnFailed, Started
+from paddock.core.run import Attempt
+from paddock.core.units import MIB
+from tests.contract.drivers.bed import Bed, MakeBed
+
+Scenario = Callable[[Bed], Awaitable[None]]
+
+
+def on_a_bed(scenario: Scenario) -> Callable[[MakeBed, Path], None]:
+    """An async scenario as a test, on each driver in turn."""
+
+    @functools.wraps(scenario)
+    def test(make_bed: MakeBed, tmp_path: Path) -> None:
+        async def whole() -> None:
+            await scenario(await make_bed(tmp_path))
+
+        asyncio.run(whole())
+
+    del test.__wrapped__  # pytest would ask for a fixture `bed`
+    return test
+
+
+@on_a_bed
+async def test_an_attempt_starts_and_ends_with_its_code(bed: Bed) -> None:
+    attempt = bed.start("exit=7")
+    ended = await bed.hear(Exited, attempt)
+    assert (ended.exit.code, ended.exit.signal, ended.exit.oom) == (7, None, False)
+    assert ended.empty
+    kinds = [type(event) for event in bed.heard]
+    assert kinds == [Started, Exited]
+
+
+@on_a_bed
+async def test_success_is_zero(bed: Bed) -> None:
+    assert (await bed.hear(Exited, bed.start("sleep=0.01"))).exit.code == 0
+
+
+@on_a_bed
+async def test_a_signal_is_told_apart_from_a_code(bed: Bed) -> None:
+    ended = await bed.hear(Exited, bed.start("die=9"))
+    assert (ended.exit.code, ended.exit.signal) == (None, 9)
+    assert not ended.exit.oom
+
+
+@on_a_bed
+async def test_what_cannot_be_started_is_a_spawn_failure_and_no_exit(bed: Bed) -> None:
+    attempt = Attempt("a", 1)
+    bed.launch(bed.missing_command, attempt=attempt)
+    failed = await bed.hear(SpawnFailed, attempt)
+    assert failed.permanent
+    assert failed.reason
+    await bed.stays(lambda: len(bed.heard) == 1, for_s=0.1)
+
+
+@on_a_bed
+async def test_asking_for_the_same_start_twice_is_harmless(bed: Bed) -> None:
+    attempt = bed.start("sleep=0.2")
+    bed.start("sleep=0.2")
+    await bed.hear(Exited, attempt)
+    bed.start("sleep=0.2")
+    await bed.stays(lambda: len(bed.of(Started, attempt)) == 1, for_s=0.1)
+    assert len(bed.of(Exited, attempt)) == 1
+
+
+@on_a_bed
+async def test_another_attempt_of_the_same_run_is_another_life(bed: Bed) -> None:
+    first = bed.start("exit=1", number=1)
+    second = bed.start("exit=2", number=2)
+    codes = [(await bed.hear(Exited, each)).exit.code for each in (first, second)]
+    assert codes == [1, 2]
+
+
+@on_a_bed
+async def test_a_polite_agent_leaves_when_told(bed: Bed) -> None:
+    attempt = bed.start("sleep=60")
+    await bed.hear(Started, attempt)
+    bed.driver.terminate(attempt)
+    assert (await bed.hear(Exited, attempt)).exit.signal == 15
+
+
+@on_a_bed
+async def test_a_deaf_agent_stays_until_it_is_killed(bed: Bed) -> None:
+    attempt = bed.start("deaf", "sleep=60")
+    await bed.hear(Started, attempt)
+    bed.driver.terminate(attempt)
+    await bed.stays(lambda: not bed.of(Exited, attempt), for_s=0.2)
+    bed.driver.kill(attempt)
+    assert (await bed.hear(Exited, attempt)).exit.signal == 9
+
+
+@on_a_bed
+async def test_a_kill_before_it_reports_its_start_ends_it_too(bed: Bed) -> None:
+    attempt = bed.start("sleep=60")
+    bed.driver.kill(attempt)
+    assert (await bed.hear(Exited, attempt)).exit.signal == 9
+
+
+@on_a_bed
+async def test_strays_hold_the_attempt_until_the_last_is_gone(bed: Bed) -> None:
+    attempt = bed.start("strays=0.3", "exit=0")
+    assert not (await bed.hear(Exited, attempt)).empty
+    assert attempt in bed.driver.used_bytes()
+    await bed.hear(Emptied, attempt)
+    assert attempt not in bed.driver.used_bytes()
+
+
+@on_a_bed
+async def test_a_kill_takes_the_strays_along(bed: Bed) -> None:
+    if not bed.driver.guarantees.kills_whole_tree:
+        pytest.skip("this driver does not promise to reach every process")
+    attempt = bed.start("strays=60", "exit=0")
+    await bed.hear(Exited, attempt)
+    bed.driver.kill(attempt)
+    await bed.hear(Emptied, attempt)
+    assert len(bed.of(Emptied, attempt)) == 1
+
+
+@on_a_bed
+async def test_a_frozen_agent_stands_still_and_goes_on_when_thawed(bed: Bed) -> None:
+    if not bed.driver.guarantees.can_freeze:
+        pytest.skip("this driver cannot freeze")
+    attempt = bed.start("sleep=0.2", "exit=0")
+    await bed.hear(Started, attempt)
+    bed.driver.freeze(attempt, reclaim=False)
+    bed.driver.freeze(attempt, reclaim=True)
+    await bed.stays(lambda: not bed.of(Exited, attempt), for_s=0.5)
+    bed.driver.thaw(attempt)
+    bed.driver.thaw(attempt)
+    assert (await bed.hear(Exited, attempt)).exit.code == 0
+
+
+@on_a_bed
+async def test_a_frozen_agent_can_be_killed(bed: Bed) -> None:
+    if not bed.driver.guarantees.can_freeze:
+        pytest.skip("this driver cannot freeze")
+    attempt = bed.start("sleep=60")
+    await bed.hear(Started, attempt)
+    bed.driver.freeze(attempt, reclaim=False)
+    bed.driver.kill(attempt)
+    assert (await bed.hear(Exited, attempt)).exit.signal == 9
+
+
+@on_a_bed
+async def test_what_it_uses_is_seen(bed: Bed) -> None:
+    attempt = bed.start("use=64M", "sleep=60")
+    await bed.hear(Started, attempt)
+    await bed.until(lambda: bed.driver.used_bytes().get(attempt, 0) >= 60 * MIB)
+    assert bed.driver.used_bytes()[attempt] < 200 * MIB
+    bed.driver.kill(attempt)
+    await bed.hear(Exited, attempt)
+
+
+@on_a_bed
+async def test_over_its_wall_it_dies_of_memory_and_its_neighbour_lives(bed: Bed) -> None:
+    if not bed.driver.guarantees.hard_memory_wall:
+        pytest.skip("this driver has no hard wall")
+    neighbour = bed.start("sleep=60", run="b")
+    hog = bed.start("use=200M", "sleep=60", limit=64 * MIB)
+    assert (await bed.hear(Exited, hog)).exit.oom
+    assert not bed.of(Exited, neighbour)
+    bed.driver.kill(neighbour)
+    assert not (await bed.hear(Exited, neighbour)).exit.oom
+
+
+@on_a_bed
+async def test_the_soft_timeout_is_heard_by_who_knows_it_and_harms_nobody_else(bed: Bed) -> None:
+    knows = bed.start("wraps-up=3", "sleep=60", run="a")
+    not_at_all = bed.start("sleep=0.5", "exit=0", run="b")
+    for attempt in (knows, not_at_all):
+        await bed.hear(Started, attempt)
+        bed.driver.warn(attempt)
+    assert (await bed.hear(Exited, knows)).exit.code == 3
+    assert (await bed.hear(Exited, not_at_all)).exit.code == 0
+
+
+@on_a_bed
+async def test_a_checkpoint_is_reported_when_it_is_written(bed: Bed) -> None:
+    able = bed.start("checkpoints=0.05", "sleep=60", run="a")
+    unable = bed.start("sleep=60", run="b")
+    for attempt in (able, unable):
+        await bed.hear(Started, attempt)
+        bed.driver.ask_checkpoint(attempt)
+    await bed.hear(CheckpointWritten, able)
+    assert not bed.of(CheckpointWritten, unable)
+    for attempt in (able, unable):
+        bed.driver.kill(attempt)
+        await bed.hear(Exited, attempt)
+
+
+@on_a_bed
+async def test_its_output_is_kept(bed: Bed) -> None:
+    attempt = bed.start("print=one", "print=two", "exit=0")
+    await bed.hear(Exited, attempt)
+    await bed.until(lambda: bed.output.get(attempt) == b"one\ntwo\n")
+
+
+@on_a_bed
+async def test_requests_about_an_unknown_attempt_do_nothing(bed: Bed) -> None:
+    nobody = Attempt("nobody", 1)
+    bed.driver.warn(nobody)
+    bed.driver.ask_checkpoint(nobody)
+    bed.driver.terminate(nobody)
+    bed.driver.kill(nobody)
+    bed.driver.freeze(nobody, reclaim=True)
+    bed.driver.thaw(nobody)
+    await bed.stays(lambda: not bed.heard, for_s=0.05)
+    assert bed.driver.used_bytes() == {}
+
+
+@on_a_bed
+async def test_many_at_once_are_kept_apart(bed: Bed) -> None:
+    attempts = [bed.start(f"exit={code}", run=f"r{code}") for code in range(50)]
+    codes = [(await bed.hear(Exited, attempt)).exit.code for attempt in attempts]
+    assert codes == list(range(50))
