@@ -33,6 +33,7 @@ class Bench:
             reserve_bytes=232 * GIB,
             queue_depth=10**7,
             admission=Admission.GUARANTEED,
+            stale_s=1e9,
             max_preemptions=0,  # looked for each time, never found: the stops are not the question
         )
         self.fleet = Fleet(policy)

@@ -27,7 +27,7 @@ def a_policy(
         total_bytes=parse_size(total),
         reserve_bytes=parse_size(reserve),
         admission=admission,
-        **changes,
+        **{"stale_s": 1e12, **changes},  # a test looks at the host when it wants to
     )
 
 

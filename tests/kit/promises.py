@@ -36,6 +36,7 @@ from paddock.core.run import (
     ALLOWED_MOVES,
     Attempt,
     Ended,
+    Frozen,
     Outcome,
     Priority,
     Queued,
@@ -79,6 +80,7 @@ class Promises:
         self._only_the_more_urgent_preempts(event)
         self._critical_is_spared(actions)
         self._nobody_is_overlooked()
+        self._nobody_stays_frozen_for_nothing(event)
         if twin is not None:
             self._old_news_changes_nothing(twin, event, actions)
         return actions
@@ -211,6 +213,15 @@ class Promises:
                 run = self.fleet.runs[action.attempt.run]
                 assert run.priority is not Priority.CRITICAL, f"{run.id} is critical"
 
+    def _nobody_stays_frozen_for_nothing(self, event: Event) -> None:
+        """Once a look at the host says that the pressure is over, pressure freezes nobody."""
+        if not isinstance(event, Sampled) or self.fleet.ladder.rung >= Rung.PREEMPT:
+            return
+        if event.host.used_percent is None or event.host.available_bytes is None:
+            return
+        frozen = [run.id for run in self.fleet.live_runs() if _frozen_by_pressure(run)]
+        assert frozen == []
+
     def _nobody_is_overlooked(self) -> None:
         """Whatever shortcuts the scheduler takes, nobody who could start is left standing."""
         fleet, policy = self.fleet, self.fleet.policy
@@ -224,14 +235,17 @@ class Promises:
             run = fleet.runs[name]
             spoken_for = claimant is not None and run.priority >= claimant.priority
             assert spoken_for or not fleet.fit(run), f"{name} could start, and was not looked at"
-            blocked_s = fleet.now - fleet.blocked_since.get(name, fleet.now)
-            if name == fleet.claimant or blocked_s >= policy.backfill_s:
-                return  # the door is held
+            if name in (fleet.claimant, fleet.door):
+                return  # what is free is kept for it
 
     def _old_news_changes_nothing(self, twin: Fleet, event: Event, actions: list[Action]) -> None:
         """The step did what the time alone would have done."""
         assert step(twin, TimePassed(event.at)) == actions
         assert twin.runs == self.fleet.runs
+
+
+def _frozen_by_pressure(run: Run) -> bool:
+    return isinstance(run.state, Running) and run.state.frozen is Frozen.BY_PRESSURE
 
 
 def _preempted(change: Change) -> bool:

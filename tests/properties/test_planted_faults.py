@@ -150,8 +150,8 @@ def timer_forgotten() -> Patch:
 def started_twice() -> Patch:
     real = lifecycle.start
 
-    def eager(owner: fleet.Fleet, run: Run, *, need_bytes: int) -> None:
-        real(owner, run, need_bytes=need_bytes)
+    def eager(owner: fleet.Fleet, run: Run) -> None:
+        real(owner, run)
         owner.actions.append(owner.actions[-1])
 
     return patch.object(scheduling, "start", eager)
@@ -160,8 +160,8 @@ def started_twice() -> Patch:
 def same_number_again() -> Patch:
     real = lifecycle.start
 
-    def forgetful(owner: fleet.Fleet, run: Run, *, need_bytes: int) -> None:
-        real(owner, replace(run, attempts=0), need_bytes=need_bytes)
+    def forgetful(owner: fleet.Fleet, run: Run) -> None:
+        real(owner, replace(run, attempts=0))
 
     return patch.object(scheduling, "start", forgetful)
 

@@ -44,18 +44,32 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(number=st.integers(0, 1000), served=st.booleans())
     def leave(self, number: int, *, served: bool) -> None:
         name = list(self.waiting)[number % len(self.waiting)]
-        found = self.waiting.pop(name)
-        self.queue.remove(name, served=served)
+        self._go(name, served=served)
+
+    def _go(self, name: str, *, served: bool) -> None:
+        priority, entry = found = self.waiting.pop(name)
+        assert self.queue.remove(name, served=served) == entry.tag
         if served:
             self.served.append(found)
+        own = self._group(priority, entry.group)
+        if own and entry < own[0] and entry.group not in self.parked:
+            self._come_forward(priority, own[0])
+
+    def _come_forward(self, priority: Priority, head: Entry) -> None:
+        """Those before it left: it is one turn away at most."""
+        turn = max((e.tag for p, e in self.served if p is priority), default=0) + 1
+        if head.tag > turn:
+            self.waiting[head.run] = (priority, head._replace(tag=turn))
+
+    def _group(self, priority: Priority, group: str) -> list[Entry]:
+        return [entry for entry in self._level(priority) if entry.group == group]
 
     @precondition(some_wait)
     @rule()
     def serve_the_first(self) -> None:
         name = next(self.queue.in_order(ageing_s=AGEING_S), None)
         if name is not None:
-            self.served.append(self.waiting.pop(name))
-            self.queue.remove(name, served=True)
+            self._go(name, served=True)
 
     @rule(number=st.integers(0, 1000))
     def come_back(self, number: int) -> None:
@@ -71,6 +85,9 @@ class QueueMachine(RuleBasedStateMachine):
             self.parked.add(group)
         else:
             self.queue.unpark(group)
+            for priority in Priority if group in self.parked else ():
+                for head in self._group(priority, group)[:1]:
+                    self._come_forward(priority, head)
             self.parked.discard(group)
 
     # -- the plain list -------------------------------------------------------------------

@@ -123,7 +123,7 @@ class DemandMachine(RuleBasedStateMachine):
         name = self.pick(number)
         group, limit, used = self.held[name]
         young = self.demand.is_young(name)
-        without = self.demand.without([name]).expected_bytes(POLICY)
+        without = self.demand.sums.plus(self.demand.of([name]), -1).expected_bytes(POLICY)
         self.demand.leave(name)
         assert self.demand.expected_bytes == pytest.approx(without, rel=1e-6, abs=2)
         self.demand.enter(name, group=group, limit_bytes=limit)

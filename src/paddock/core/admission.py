@@ -104,7 +104,7 @@ class Demand:
         held.used_bytes = used_bytes
         held.peak_bytes = max(held.peak_bytes, used_bytes)
         s = self.sums
-        if held.group in self._known:
+        if self._model_of(held) is not None:
             fixed, learned = s.fixed_bytes, s.learned_used_bytes + grown
         else:
             fixed, learned = s.fixed_bytes + held.fixed_bytes - before, s.learned_used_bytes
@@ -125,11 +125,11 @@ class Demand:
         if known is before:
             return
         if known is None:
-            del self._known[group]
+            self._known.pop(group, None)
         else:
             self._known[group] = known
         members = self._members.get(group)
-        if members and before is not None and known is not None:
+        if members and before and known and before.limit_bytes == known.limit_bytes:
             # Only the vector changes while a group stays known.
             was, now = self._vector(members, before), self._vector(members, known)
             changes = zip(self.sums.moments, was, now, strict=True)
@@ -137,12 +137,24 @@ class Demand:
         elif members:
             self._recount()
 
+    def _model_of(self, held: _Held) -> Known | None:
+        """None for an attempt whose group, or whose wall, has not been seen often enough."""
+        known = self._known.get(held.group)
+        return None if known is None or held.limit_bytes > known.limit_bytes else known
+
     def _vector(self, members: Collection[str], known: Known) -> list[float]:
-        """What all attempts of one group add up to."""
-        young = sum(self._held[run].young for run in members)
-        grown = len(members) - young
+        """What all attempts of one group add up to that the model speaks of."""
+        held = [self._held[run] for run in members]
+        meant = [each for each in held if each.limit_bytes <= known.limit_bytes]
+        young = sum(each.young for each in meant)
+        grown = len(meant) - young
         pairs = zip(known.grown, known.young, strict=True)
         return [grown * g + young * y for g, y in pairs]
+
+    def typical_bytes(self, group: str, limit_bytes: int) -> int:
+        """What one attempt of a group is expected to use, the same for all of them."""
+        known = self._model_of(_Held(group, limit_bytes))
+        return limit_bytes if known is None else min(limit_bytes, int(known.typical_bytes))
 
     def learned(self, group: str) -> bool:
         return group in self._known
@@ -158,39 +170,27 @@ class Demand:
 
     @property
     def expected_bytes(self) -> int:
-        modelled = self._modelled_bytes()
+        modelled = self.modelled_bytes()
         return self.sums.fixed_bytes + int(max(modelled, self.sums.learned_used_bytes))
-
-    def expected_with(self, *, group: str, limit_bytes: int) -> int:
-        """What would be expected with one more attempt of this group.
-
-        Where the learned attempts already use more than their model says, the newcomer's share
-        comes on top of what is in use.
-        """
-        one = self.one(group=group, limit_bytes=limit_bytes)
-        after = self.sums.plus(one)
-        modelled = after.modelled_bytes(self.policy)
-        share = modelled - self._modelled_bytes() if one.learned_limit_bytes else 0.0
-        learned = max(modelled, self.sums.learned_used_bytes + share)
-        return after.fixed_bytes + int(learned)
 
     def one(self, *, group: str, limit_bytes: int) -> Sums:
         """What one more attempt of this group would add."""
         return self._sums_of(_Held(group, limit_bytes))
 
-    def without(self, runs: Iterable[str]) -> Sums:
-        sums = self.sums
+    def of(self, runs: Iterable[str]) -> Sums:
+        """What these attempts hold together."""
+        sums = Sums()
         for run in runs:
-            sums = sums.plus(self._sums_of(self._held[run]), -1)
+            sums = sums.plus(self._sums_of(self._held[run]))
         return sums
 
-    def _modelled_bytes(self) -> float:
+    def modelled_bytes(self) -> float:
         if self._modelled is None:
             self._modelled = self.sums.modelled_bytes(self.policy)
         return self._modelled
 
     def _sums_of(self, held: _Held) -> Sums:
-        known = self._known.get(held.group)
+        known = self._model_of(held)
         if known is None:
             return Sums(fixed_bytes=held.fixed_bytes, used_bytes=held.used_bytes)
         moments = known.young if held.young else known.grown
@@ -246,16 +246,30 @@ class Fit(NamedTuple):
         return self.short_bytes <= 0
 
 
-def fit(demand: Demand, policy: Policy, one: Newcomer, *, available_bytes: int) -> Fit:
-    """Both sums of design.md: within the fleet's wall, and within what the host has free."""
-    guaranteed = demand.sums.guaranteed_bytes + one.limit_bytes
+def fit(
+    demand: Demand,
+    policy: Policy,
+    one: Newcomer,
+    *,
+    available_bytes: int,
+    gone: Sums | None = None,
+) -> Fit:
+    """Both sums of design.md: within the fleet's wall, and within what the host has free.
+
+    `gone` is what attempts hold that are counted as if they had left already. Where the learned
+    attempts already use more than their model says, the newcomer's share comes on top of that.
+    """
+    base = demand.sums if gone is None else demand.sums.plus(gone, -1)
+    guaranteed = base.guaranteed_bytes + one.limit_bytes
     if one.by_limits and guaranteed > policy.wall_bytes:
-        return Fit(one.limit_bytes, guaranteed - policy.wall_bytes, 0, by_limits=True)
-    after = demand.expected_with(group=one.group, limit_bytes=one.limit_bytes)
+        return Fit(one.limit_bytes, guaranteed - policy.wall_bytes, 1, by_limits=True)
+    added = demand.one(group=one.group, limit_bytes=one.limit_bytes)
+    modelled = demand.modelled_bytes() if gone is None else base.modelled_bytes(policy.sizing)
+    after = base.plus(added)
+    modelled_after = after.modelled_bytes(policy.sizing)
+    share = modelled_after - modelled if added.learned_limit_bytes else 0.0
+    held = base.fixed_bytes + int(max(modelled, base.learned_used_bytes))
+    promised = after.fixed_bytes + int(max(modelled_after, base.learned_used_bytes + share))
     # What is promised but not yet in use will come out of MemAvailable.
-    still_to_come = after - demand.sums.used_bytes
-    return Fit(
-        need_bytes=after - demand.expected_bytes,
-        wall_short_bytes=after - policy.wall_bytes,
-        host_short_bytes=policy.free_floor_bytes - (available_bytes - still_to_come),
-    )
+    free = available_bytes + (gone.used_bytes if gone else 0) - (promised - base.used_bytes)
+    return Fit(promised - held, promised - policy.wall_bytes, policy.floor_bytes - free)

@@ -43,7 +43,7 @@ def after_failure(breaker: Breaker, policy: BreakerPolicy, *, at: float, run: st
             return breaker
         cooldown_s = min(breaker.cooldown_s * 2, policy.cooldown_max_s)
         return Open(at + cooldown_s, (*breaker.failed_at[1:], at), cooldown_s)
-    recent = (*(t for t in breaker.failed_at if at - t < policy.window_s), at)
+    recent = (*(t for t in breaker.failed_at if 0 <= at - t < policy.window_s), at)
     if len(recent) < policy.failures:
         return Closed(recent)
     return Open(at + policy.cooldown_s, recent[-policy.failures :], policy.cooldown_s)

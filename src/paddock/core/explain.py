@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
+from .admission import Fit
 from .breaker import HalfOpen, Open
 from .fleet import Fleet
 from .pressure import Rung
@@ -27,7 +28,7 @@ def waiting(fleet: Fleet, run: Run) -> Waiting:
     if state.not_before_at is not None:
         left = format_duration(max(0.0, state.not_before_at - fleet.now))
         return Waiting(None, f"tried again in {left} ({state.because})")
-    place = fleet.queue.place(run.id)
+    place = fleet.queue.place(run.id, ageing_s=fleet.policy.ageing_s)
     return Waiting(place, _in_line(fleet, run, place))
 
 
@@ -61,22 +62,36 @@ def _in_line(fleet: Fleet, run: Run, place: int) -> str:
     behind = _behind(fleet, run)
     fits = fleet.fit(run)
     if fits is None:
-        return f"{at_place}: the host's memory has not been read yet"
+        return f"{at_place}: the host's memory could not be read of late"
     if fits:
-        return f"{at_place}: there is room, and it is {behind or 'next'}"
-    if fits.wall_short_bytes >= fits.host_short_bytes:
-        held, wall = format_size(fleet.demand.expected_bytes), format_size(fleet.policy.wall_bytes)
-        facts = f"{len(fleet.live)} at work are expected to need {held} of the fleet's {wall}"
-    else:
-        assert fleet.host is not None
-        free = format_size(fleet.host.available_bytes or 0)
-        floor = format_size(fleet.policy.free_floor_bytes)
-        facts = f"the host has {free} free, part of it promised, and keeps {floor}"
-    if fits.by_limits:
-        facts = f"{facts}; full limits count while the CPUs are short or the last starts settle"
+        return f"{at_place}: there is room, {_kept_for(fleet) or behind or 'and it is next'}"
     need, short = format_size(fits.need_bytes), format_size(fits.short_bytes)
     behind = f", {behind}" if behind else ""
-    return f"{at_place}: needs {need}, {short} short{behind} ({facts})"
+    return f"{at_place}: needs {need}, {short} short{behind} ({_sum(fleet, fits)})"
+
+
+def _kept_for(fleet: Fleet) -> str | None:
+    """Whom the free memory is kept for, if for anybody."""
+    if fleet.claimant is not None:
+        return f"kept for {_names(fleet, [fleet.claimant])}, for whom others are being stopped"
+    if fleet.door is not None:
+        return f"kept for {_names(fleet, [fleet.door])}, which was passed for long enough"
+    return None
+
+
+def _sum(fleet: Fleet, fits: Fit) -> str:
+    wall, agents = format_size(fleet.policy.wall_bytes), len(fleet.live)
+    if fits.by_limits:
+        limits = format_size(fleet.demand.sums.guaranteed_bytes)
+        why = "while the CPUs are short or the last starts settle"
+        return f"the limits of {agents} at work are {limits} of the fleet's {wall}, and count {why}"
+    if fits.wall_short_bytes >= fits.host_short_bytes:
+        held = format_size(fleet.demand.expected_bytes)
+        return f"{agents} at work are expected to need {held} of the fleet's {wall}"
+    assert fleet.host is not None
+    free = format_size(fleet.host.available_bytes or 0)
+    floor = format_size(fleet.policy.floor_bytes)
+    return f"the host has {free} free, part of it promised, and keeps {floor}"
 
 
 def _blocked(fleet: Fleet, run: Run) -> str | None:
@@ -100,7 +115,7 @@ def _blocked(fleet: Fleet, run: Run) -> str | None:
 
 def _behind(fleet: Fleet, run: Run) -> str:
     names = fleet.queue.ahead_of(run.id, most=2)
-    place = fleet.queue.place(run.id)
+    place = fleet.queue.place(run.id, ageing_s=fleet.policy.ageing_s)
     if not names:
         return f"behind {place - 1} more urgent" if place > 1 else ""
     more = f" and {place - 1 - len(names)} more" if place - 1 > len(names) else ""

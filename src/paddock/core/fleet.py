@@ -7,7 +7,7 @@ could not be built again from the runs, the groups and the heartbeats (see `rest
 from __future__ import annotations
 
 import heapq
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from .actions import Action
-from .admission import Demand, Fit, Newcomer, fit
+from .admission import Demand, Fit, Newcomer, Sums, fit
 from .breaker import Breaker, Closed, Open, lets_start
 from .events import Host
 from .heartbeat import Heartbeat
@@ -26,6 +26,7 @@ from .run import (
     ALLOWED_MOVES,
     Attempt,
     Ended,
+    Frozen,
     Live,
     Outcome,
     Priority,
@@ -36,7 +37,7 @@ from .run import (
     State,
     Stopping,
 )
-from .sizing import SizeModel
+from .sizing import SizeFacts, SizeModel
 
 
 class ForbiddenMove(Exception):
@@ -73,6 +74,15 @@ class Round:
     kill: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupFacts:
+    """A group as plain data, for the store."""
+
+    breaker: Breaker
+    size: SizeFacts
+    durations_s: tuple[float, ...]
+
+
 class Group:
     """Runs that share a breaker and a learned size: agent × repository × role."""
 
@@ -82,6 +92,23 @@ class Group:
         self.breaker: Breaker = Closed()
         self.size = SizeModel(policy.sizing)
         self.durations_s: deque[float] = deque(maxlen=64)
+
+    def facts(self) -> GroupFacts:
+        durations = tuple(self.durations_s)
+        return GroupFacts(breaker=self.breaker, size=self.size.facts(), durations_s=durations)
+
+    @classmethod
+    def from_facts(cls, facts: GroupFacts, policy: Policy) -> Group:
+        made = cls(policy)
+        made.breaker = facts.breaker
+        made.size = SizeModel.from_facts(facts.size, policy.sizing)
+        made.durations_s.extend(facts.durations_s)
+        return made
+
+    def rest(self) -> None:
+        """Carry what was learned over to a clock that starts anew; old failures are forgotten."""
+        self.breaker = Closed()
+        self.size.rest()
 
 
 class Fleet:
@@ -94,23 +121,28 @@ class Fleet:
         self.runs: dict[str, Run] = {}
         self.live: dict[str, float] = {}  # run → since when it uses what it uses
         self.stopping: dict[str, None] = {}  # those of them whose memory is on its way back
+        self.pressed: dict[str, None] = {}  # those of them frozen by pressure
         self.queue = Queue()  # ready runs only
         self.waiting = 0  # all that are Queued, ready or not
         self.demand = Demand(policy.sizing)
         self.groups: dict[str, Group] = {}
         self.heartbeats: dict[str, Heartbeat] = {}
         self.dependents: dict[str, dict[str, None]] = {}
-        self.blocked_since: dict[str, float] = {}  # heads that did not fit, since when
         self.claimant: str | None = None  # others are being stopped for this run
+        self.asked_room: tuple[str, float] | None = None  # for whom room was last looked for
+        self.door: str | None = None  # whoever waits longest: what comes free is kept for it
         self.last_look: tuple[int, int] | None = None  # expected, free at the last full look
         self.changes: list[Change] = []  # of the present step
         self.actions: list[Action] = []  # of the present step
         self.changed_groups: set[str] = set()  # since somebody took them to the store
         self._sequence = 0
+        self._members: Counter[str] = Counter()  # how many runs of each group are here
         self._live_at_look = 0
+        self._looked_at = 0.0
         self._young: deque[tuple[float, Attempt]] = deque()  # until when, in order of start
         self._ended: deque[str] = deque()
         self._timers: list[Timer] = []
+        self._most_timers = 64  # then those that are not needed any more are thrown out
 
     # -- what others ask ------------------------------------------------------------------
 
@@ -130,13 +162,18 @@ class Fleet:
     def live_runs(self) -> Iterator[Run]:
         return (self.runs[run] for run in self.live)
 
-    def fit(self, run: Run) -> Fit | None:
-        """Both sums for one more attempt of a run; None when the host could not be read."""
-        if self.host is None or self.host.available_bytes is None:
+    def fit(self, run: Run, *, gone: Sums | None = None) -> Fit | None:
+        """Both sums for one more attempt of a run; None when the host could not be read.
+
+        `gone` is what those hold who are counted as if they had left.
+        """
+        available = self.host.available_bytes if self.host is not None else None
+        if available is None or self.now - self._looked_at > self.policy.stale_s:
             return None
-        by_limits = not self.may_overcommit(run.priority)
+        learned = self.demand.sums.learned_limit_bytes or self.demand.learned(run.spec.group)
+        by_limits = bool(learned) and not self.may_overcommit(run.priority)
         one = Newcomer(run.spec.group, run.limit_bytes, by_limits=by_limits)
-        return fit(self.demand, self.policy, one, available_bytes=self.host.available_bytes)
+        return fit(self.demand, self.policy, one, available_bytes=available, gone=gone)
 
     def may_overcommit(self, priority: Priority) -> bool:
         """Whether learned sizes let more in than the limits would, right now."""
@@ -145,7 +182,7 @@ class Fleet:
         return priority < Priority.NORMAL or not self._slow()  # slow CPUs hold up nobody urgent
 
     def _paced(self) -> bool:
-        """As many started since the last look at the host as may, before they are seen."""
+        """As many more than at the last look at the host as may be, before they are seen."""
         sizing = self.policy.sizing
         growth = max(sizing.overcommit_growth_least, int(sizing.overcommit_growth * len(self.live)))
         return len(self.live) >= self._live_at_look + growth
@@ -163,6 +200,7 @@ class Fleet:
         """A run that is new here: just submitted, or loaded from the store."""
         self._sequence = max(self._sequence, run.sequence)
         self.group(run.spec.group)  # now, so that asking about the run changes nothing later
+        self._members[run.spec.group] += 1
         run = self._tagged(run)
         self.runs[run.id] = run
         self._enter(run)
@@ -175,8 +213,7 @@ class Fleet:
             names = f"{type(before).__name__} to {type(state).__name__}"
             raise ForbiddenMove(f"run {run.id}: {names}")
         after = replace(run, state=state, **facts)
-        self._leave(run, after)
-        after = self._tagged(after)
+        after = self._tagged(self._leave(run, after))
         self.runs[run.id] = after
         self._enter(after, before)
         self.changes.append(Change(after, before, because))
@@ -240,9 +277,10 @@ class Fleet:
 
     def wake(self, timer: Timer) -> None:
         heapq.heappush(self._timers, timer)
-        if len(self._timers) > 64 + 4 * (len(self.runs) + len(self.groups)):
+        if len(self._timers) > self._most_timers:
             self._timers = [t for t in set(self._timers) if self._valid(t)]
             heapq.heapify(self._timers)
+            self._most_timers = 64 + 2 * len(self._timers)
 
     def due(self) -> Iterator[Timer]:
         """Timers whose time has come, each once, oldest first."""
@@ -256,6 +294,7 @@ class Fleet:
         """The host was sampled; what started since then is seen from now on."""
         paced, slow = self._paced(), self._slow()
         self.host = host
+        self._looked_at = self.now
         if paced or (slow and not self._slow()):
             self.stir()  # who was held back may come now
         self._live_at_look = len(self.live)
@@ -268,29 +307,39 @@ class Fleet:
 
     # -- inside ---------------------------------------------------------------------------
 
-    def _leave(self, run: Run, after: Run) -> None:
+    def _leave(self, run: Run, after: Run) -> Run:
         state = run.state
         if isinstance(state, Queued):
-            self.waiting -= 1
-            if state.ready:
-                self.queue.remove(run.id, served=isinstance(after.state, Starting))
-                self.stir()  # it may have held the door
-            for need in state.unmet:
-                self._forget_dependent(need, run.id)
-            if not isinstance(after.state, Queued):
-                self.blocked_since.pop(run.id, None)
+            after = self._leave_queue(run, state, after)
         elif isinstance(state, Live) and not after.live:
             self._observe(run)
             self.demand.leave(run.id)
             del self.live[run.id]
             self.stir()
             self.stopping.pop(run.id, None)
+        self.pressed.pop(run.id, None)
+        return after
+
+    def _leave_queue(self, run: Run, state: Queued, after: Run) -> Run:
+        self.waiting -= 1
+        if state.ready:
+            served = isinstance(after.state, Starting)
+            tag = self.queue.remove(run.id, served=served)
+            after = replace(after, tag=tag) if served else after
+            self.stir()  # it may have held the door
+        still_unmet = after.state.unmet if isinstance(after.state, Queued) else frozenset()
+        for need in state.unmet - still_unmet:
+            self._forget_dependent(need, run.id)
+        if not isinstance(after.state, Queued) and self.claimant == run.id:
+            self.claimant = None
+        return after
 
     def _enter(self, run: Run, before: State | None = None) -> None:
         state = run.state
         if isinstance(state, Queued):
             self.waiting += 1
-            for need in state.unmet:
+            known = before.unmet if isinstance(before, Queued) else frozenset()
+            for need in state.unmet - known:
                 self.dependents.setdefault(need, {})[run.id] = None
             if state.ready:
                 entry = Entry(run.tag, run.sequence, run.id, run.spec.group, run.enqueued_at)
@@ -304,6 +353,8 @@ class Fleet:
             self.demand.enter(run.id, group=run.spec.group, limit_bytes=limit)
             self.live[run.id] = self.now
             self._young.append((self.now + self.policy.sizing.young_s, run.attempt))
+        if isinstance(state, Running) and state.frozen is Frozen.BY_PRESSURE:
+            self.pressed[run.id] = None
         if isinstance(state, Stopping):
             self.stopping[run.id] = None
             self.stir()  # stopping for the first time or for too long: who waits for it looks
@@ -346,7 +397,21 @@ class Fleet:
 
     def _forget_old(self) -> None:
         while len(self._ended) > self.policy.keep_ended:
-            self.runs.pop(self._ended.popleft(), None)
+            run = self.runs.pop(self._ended.popleft(), None)
+            if run is not None:
+                self._members[run.spec.group] -= 1
+        if len(self.groups) > 2 * self.policy.keep_groups:
+            self._forget_groups()
+
+    def _forget_groups(self) -> None:
+        """The oldest of those that have no run here and nothing to wait for."""
+        idle = [name for name in self.groups if not self._members[name]]
+        quiet = [name for name in idle if isinstance(self.groups[name].breaker, Closed)]
+        for name in quiet[: len(self.groups) - self.policy.keep_groups]:
+            del self.groups[name]
+            del self._members[name]
+            self.demand.learn(name, None)
+            self.changed_groups.discard(name)
 
     def _valid(self, timer: Timer) -> bool:
         if timer.kind is TimerKind.RUN:

@@ -35,8 +35,8 @@ def beat(
         return replace(after, skipped_pressure=after.skipped_pressure + 1), None
     if busy:
         return replace(after, skipped_busy=after.skipped_busy + 1), None
-    # By its time, not by its number: unique also when it was removed and declared again.
-    run_id = f"{heartbeat.name}.{int(at)}"
+    # By the time it was due, not by its number: unique also when removed and declared again.
+    run_id = f"{heartbeat.name}.{int(heartbeat.next_at)}"
     spec = replace(
         heartbeat.template, id=run_id, priority=Priority.LOW, heartbeat=heartbeat.name, needs=()
     )

@@ -37,10 +37,10 @@ from .units import format_duration
 # -- start --------------------------------------------------------------------------------
 
 
-def start(fleet: Fleet, run: Run, *, need_bytes: int) -> None:
+def start(fleet: Fleet, run: Run) -> None:
     group = run.spec.group
     fleet.set_breaker(group, breakers.with_probe(fleet.group(group).breaker, run=run.id))
-    hold = Hold(run.limit_bytes, need_bytes)
+    hold = Hold(run.limit_bytes, fleet.demand.typical_bytes(group, run.limit_bytes))
     attempt = Attempt(run.id, run.attempts + 1)
     give_up_at = fleet.now + fleet.policy.timeouts.start_s
     state = Starting(fleet.now, attempt.number, hold, give_up_at)
@@ -83,6 +83,14 @@ def stop(fleet: Fleet, run: Run, *, outcome: Outcome, because: str, phase: StopP
     _press(fleet, run, _stopping(fleet, state, outcome=outcome, because=because), phase)
 
 
+def preempt(fleet: Fleet, run: Run, *, because: str, stopped_for: str | None = None) -> None:
+    """Ask for a checkpoint and stop it; it comes back to its place in the queue."""
+    stop(fleet, run, outcome=Outcome.PREEMPTED, because=because, phase=StopPhase.ASKED)
+    stopping = fleet.runs[run.id]
+    if stopped_for is not None and isinstance(stopping.state, Stopping):
+        fleet.amend(stopping, because, state=replace(stopping.state, stopped_for=stopped_for))
+
+
 def _stop_again(
     fleet: Fleet, run: Run, state: Stopping, *, cancelled: str | None, phase: StopPhase
 ) -> None:
@@ -110,7 +118,8 @@ def _stopping(
         since_at=fleet.now,
         attempt=state.attempt,
         hold=state.hold,
-        started_at=state.since_at if isinstance(state, Running) else None,
+        # Later by what it stood still, so that nobody learns a pause as work.
+        started_at=state.since_at + state.paused_s if isinstance(state, Running) else None,
         outcome=outcome,
         because=because,
         phase=StopPhase.ASKED,
@@ -217,6 +226,8 @@ def exited(fleet: Fleet, run: Run, ended: Exit, *, empty: bool) -> None:
     """The main process is gone. While others of the attempt live, the memory is still held."""
     state = run.state
     assert isinstance(state, Starting | Running | Stopping)
+    if isinstance(state, Stopping) and state.exit is not None:
+        ended = state.exit  # what was known first stands; this is news of the strays
     if empty:
         _settle(fleet, run, state, ended)
         return
@@ -269,7 +280,7 @@ def conclude(
     fleet: Fleet, run: Run, verdict: Verdict, *, ended: Exit | None = None, permanent: bool = False
 ) -> None:
     """The attempt is gone: what its group learns, and whether the run goes on."""
-    ran_s = _ran_s(fleet, run)
+    ran_s, wall_bytes = _ran_s(fleet, run), run.limit_bytes
     retry = again(run, verdict, fleet.policy, permanent=permanent)
     run = _counted(run, verdict)
     # The policy may have changed under it: a run that would now wait for ever is over.
@@ -281,12 +292,14 @@ def conclude(
     else:
         code = ended.code if ended else None
         _end(fleet, run, Ended(fleet.now, verdict.outcome, verdict.because, code))
-    _teach(fleet, run, verdict, ran_s=ran_s)
+    _teach(fleet, run, verdict, ran_s=ran_s, wall_bytes=wall_bytes)
 
 
 def _ran_s(fleet: Fleet, run: Run) -> float | None:
     match run.state:
-        case Running(since_at=since_at) | Stopping(started_at=float(since_at)):
+        case Running(since_at=since_at, paused_s=paused_s):
+            return fleet.now - since_at - paused_s
+        case Stopping(started_at=float(since_at)):
             return fleet.now - since_at
         case _:
             return None
@@ -296,12 +309,14 @@ def _counted(run: Run, verdict: Verdict) -> Run:
     if verdict.later_s is not None:
         return replace(run, laters=run.laters + 1)
     match verdict.outcome:
+        case Outcome.PREEMPTED if verdict.at_the_wall:
+            return replace(run, losses=run.losses + 1)
         case Outcome.PREEMPTED:
             return replace(run, preemptions=run.preemptions + 1)
         case Outcome.LOST:
             return replace(run, losses=run.losses + 1)
         case Outcome.FAILED | Outcome.SPAWN_FAILED | Outcome.MEMORY_LIMIT_EXCEEDED:
-            return replace(run, failures=run.failures + 1)
+            return replace(run, failures=run.failures + 1, laters=0)
         case _:
             return run
 
@@ -338,7 +353,9 @@ def release_dependents(fleet: Fleet, need: str, outcome: Outcome) -> None:
             ended.append((dependent, Outcome.SKIPPED))
 
 
-def _teach(fleet: Fleet, run: Run, verdict: Verdict, *, ran_s: float | None) -> None:
+def _teach(
+    fleet: Fleet, run: Run, verdict: Verdict, *, ran_s: float | None, wall_bytes: int
+) -> None:
     """Breaker, learned size and learned duration of the group."""
     name = run.spec.group
     group = fleet.group(name)
@@ -353,7 +370,7 @@ def _teach(fleet: Fleet, run: Run, verdict: Verdict, *, ran_s: float | None) -> 
     if verdict.at_the_wall:
         group.size.out_of_memory(fleet.policy.sizing)
     if ran_s is not None:
-        group.size.ended += 1
+        group.size.saw_end(wall_bytes)
         if verdict.outcome is Outcome.SUCCEEDED:
             group.durations_s.append(ran_s)
     fleet.relearn(name)

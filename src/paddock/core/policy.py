@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -86,6 +87,7 @@ class RetryPolicy:
     later_stated_longest_s: float = 7 * 24 * 3600.0  # weekly quotas exist; nothing waits for ever
     laters: int = 100  # then it counts as failed: nothing waits for ever
     spawn_retries: int = 2
+    fleet_ooms: int = 5  # kills at the fleet's wall, not its own, before that is its end
     losses: int = 3  # an attempt lost to a reboot is tried again this often
     limit_ceiling_bytes: int = 1024 * GIB  # and never above the fleet wall
 
@@ -114,7 +116,8 @@ class Policy:
     admission: Admission = Admission.LEARNED
     max_agents: int | None = None  # None: the two sums alone decide
     queue_depth: int = 1000
-    free_floor_bytes: int = 512 * MIB  # what admission leaves of MemAvailable
+    free_floor_bytes: int = 512 * MIB  # the least that admission leaves of MemAvailable
+    stale_s: float = 30.0  # a host that was not looked at for so long counts as unreadable
     # Waiting this long is worth one priority, so that nothing starves.
     ageing_s: float = 3600.0
     # How far behind a run that does not fit others are looked at, and for how long they may
@@ -124,11 +127,31 @@ class Policy:
     min_run_s: float = 60.0  # not preempted for another run before this
     max_preemptions: int = 3  # then it is protected
     keep_ended: int = 1000  # ended runs kept in memory; the store has them all
+    keep_groups: int = 1000  # groups without runs are forgotten beyond this; likewise
     ladder: LadderPolicy = field(default_factory=LadderPolicy)
     breaker: BreakerPolicy = field(default_factory=BreakerPolicy)
     sizing: SizingPolicy = field(default_factory=SizingPolicy)
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     timeouts: TimeoutPolicy = field(default_factory=TimeoutPolicy)
+
+    def __post_init__(self) -> None:
+        """Config checks ranges kindly; this only keeps nonsense from hanging or breaking a step."""
+        sizing, timeouts = self.sizing, self.timeouts
+        above_zero = {
+            "total_bytes - reserve_bytes": self.total_bytes - self.reserve_bytes,
+            "sizing.touches_per_hour": sizing.touches_per_hour,
+            "sizing.burst_s": sizing.burst_s,
+            "sizing.unseen_s": sizing.unseen_s,
+            "sizing.half_life_s": sizing.half_life_s,
+            "sizing.evidence": sizing.evidence,
+            "timeouts.kill_again_s": timeouts.kill_again_s,
+            "timeouts.start_s": timeouts.start_s,
+            "breaker.cooldown_s": self.breaker.cooldown_s,
+            "retry.first_s": self.retry.first_s,
+        }
+        wrong = [name for name, value in above_zero.items() if not 0 < value < math.inf]
+        if wrong:
+            raise ValueError(f"must be above zero and finite: {', '.join(wrong)}")
 
     @property
     def wall_bytes(self) -> int:
@@ -138,4 +161,13 @@ class Policy:
     @property
     def largest_bytes(self) -> int:
         """The largest run there can ever be room for: both sums with nobody else there."""
-        return min(self.wall_bytes, self.total_bytes - self.free_floor_bytes)
+        return min(self.wall_bytes, self.total_bytes - self.floor_bytes)
+
+    @property
+    def floor_bytes(self) -> int:
+        """What admission leaves free of the host, so that the fleet does not preempt itself.
+
+        A wall of 85 % and a neighbour with 2 % would climb to the preempt step by themselves.
+        """
+        below_preempt = int(self.total_bytes * (100.0 - self.ladder.preempt) / 100.0)
+        return max(self.free_floor_bytes, below_preempt)

@@ -2,33 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Final
 
-from .admission import Demand, Sums
 from .fleet import Fleet, Timer, TimerKind
-from .lifecycle import stop
+from .lifecycle import preempt
 from .policy import Policy
-from .run import Outcome, Priority, Run, Running, Starting, StopPhase, Stopping
+from .run import Priority, Run, Running, Starting, Stopping
 from .victims import Candidate, because, choose
+
+ASK_AGAIN_S: Final = 1.0
+
+
+class Room:
+    """Room for one run: met when it would fit without those taken and those leaving already."""
+
+    def __init__(self, fleet: Fleet, claimant: Run) -> None:
+        self._fleet = fleet
+        self._claimant = claimant
+        on_their_way = leaving(fleet)
+        self._gone = fleet.demand.of(on_their_way)
+        self._agents = len(fleet.live) - len(on_their_way)
+
+    def take(self, candidate: Candidate) -> None:
+        self._gone = self._gone.plus(self._fleet.demand.of([candidate.run]))
+        self._agents -= 1
+
+    def spare(self, candidate: Candidate) -> None:
+        self._gone = self._gone.plus(self._fleet.demand.of([candidate.run]), -1)
+        self._agents += 1
+
+    def is_met(self) -> bool:
+        most = self._fleet.policy.max_agents
+        if most is not None and self._agents >= most:
+            return False
+        return bool(self._fleet.fit(self._claimant, gone=self._gone))
 
 
 def make_room(fleet: Fleet, claimant: Run) -> None:
-    """Stop lesser runs if that lets the claimant in; otherwise nobody is disturbed.
-
-    What is stopping already counts as gone, so a second look does not take more than is needed.
-    """
-    if claimant.priority is Priority.LOW or fleet.host is None:
+    """Stop lesser runs if that lets the claimant in; otherwise nobody is disturbed."""
+    if claimant.priority is Priority.LOW or _asked_just_now(fleet, claimant):
         return
-    on_their_way = leaving(fleet)
-
-    def enough(chosen: Sequence[Candidate]) -> bool:
-        return _would_fit(fleet, claimant, [*on_their_way, *(c.run for c in chosen)])
-
-    if enough([]):
-        return  # memory is on its way, or it is not memory that it waits for
+    room = Room(fleet, claimant)
+    if room.is_met():
+        return  # memory is on its way
     candidates = _candidates(fleet, claimant)
-    chosen = choose(candidates, enough)
-    if not chosen or not enough(chosen):
+    chosen = choose(candidates, room)
+    if not chosen or not room.is_met():
         return
     fleet.claimant = claimant.id
     cause = f"made room for {claimant.spec.name} ({claimant.priority.word} priority)"
@@ -36,15 +55,30 @@ def make_room(fleet: Fleet, claimant: Run) -> None:
     for victim in chosen:
         text = because(victim, cause=cause, spared=spared)
         run = fleet.runs[victim.run]
-        stop(fleet, run, outcome=Outcome.PREEMPTED, because=text, phase=StopPhase.ASKED)
+        preempt(fleet, run, because=text, stopped_for=claimant.id)
+
+
+def _asked_just_now(fleet: Fleet, claimant: Run) -> bool:
+    """Looking at everybody costs; the same question is asked again after a second, not sooner."""
+    if fleet.asked_room is not None:
+        run, at = fleet.asked_room
+        if run == claimant.id and fleet.now < at + ASK_AGAIN_S:
+            fleet.wake(Timer(at + ASK_AGAIN_S, TimerKind.WAKE, claimant.id))
+            return True
+    fleet.asked_room = (claimant.id, fleet.now)
+    return False
 
 
 def leaving(fleet: Fleet) -> list[str]:
     """Those being stopped, but for the ones that must be stuck in the kernel by now."""
+    since = ((run, fleet.runs[run].state.since_at) for run in fleet.stopping)
+    return [run for run, since_at in since if not stuck(fleet, since_at)]
+
+
+def stuck(fleet: Fleet, stopping_since_at: float) -> bool:
     timeouts = fleet.policy.timeouts
     longest_s = timeouts.checkpoint_grace_s + timeouts.kill_grace_s + timeouts.kill_again_s
-    stopping = ((run, fleet.runs[run].state.since_at) for run in fleet.stopping)
-    return [run for run, since_at in stopping if fleet.now < since_at + longest_s]
+    return fleet.now >= stopping_since_at + longest_s
 
 
 def _candidates(fleet: Fleet, claimant: Run) -> list[Candidate]:
@@ -90,21 +124,3 @@ def as_candidate(fleet: Fleet, run: Run) -> Candidate:
         sequence=run.sequence,
         protected=run.preemptions >= fleet.policy.max_preemptions,
     )
-
-
-def _would_fit(fleet: Fleet, claimant: Run, gone: Sequence[str]) -> bool:
-    policy = fleet.policy
-    assert fleet.host is not None
-    if policy.max_agents is not None and len(fleet.live) - len(gone) >= policy.max_agents:
-        return False
-    freed = sum(fleet.demand.used_by(run) for run in gone)
-    after = _with_claimant(fleet.demand, fleet.demand.without(gone), claimant, policy)
-    available = (fleet.host.available_bytes or 0) + freed
-    still_to_come = after - (fleet.demand.sums.used_bytes - freed)
-    on_host = available - still_to_come >= policy.free_floor_bytes
-    return after <= policy.wall_bytes and on_host
-
-
-def _with_claimant(demand: Demand, sums: Sums, claimant: Run, policy: Policy) -> int:
-    one = demand.one(group=claimant.spec.group, limit_bytes=claimant.limit_bytes)
-    return sums.plus(one).expected_bytes(policy.sizing)

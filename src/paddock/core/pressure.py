@@ -32,7 +32,7 @@ def climb(ladder: Ladder, host: Host, policy: LadderPolicy, *, at: float) -> Lad
         return Ladder(rung, because)
     easier, easier_because = _rung(host, policy, margin=policy.hysteresis)
     if easier >= ladder.rung:
-        return Ladder(ladder.rung, because or ladder.because)
+        return Ladder(ladder.rung, because if rung == ladder.rung else easier_because)
     since_at = ladder.lower_since_at
     if since_at is None:
         return Ladder(ladder.rung, ladder.because, at)

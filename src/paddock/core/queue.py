@@ -13,6 +13,7 @@ time, so waiting long enough beats any priority, and nothing is ever re-sorted.
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -71,7 +72,8 @@ class Queue:
                 level.heads.remove(old_head)
             level.heads.add(entry)
 
-    def remove(self, run: str, *, served: bool = False) -> None:
+    def remove(self, run: str, *, served: bool = False) -> int:
+        """The tag it had, which is its place should it come back."""
         priority, entry = self._entries.pop(run)
         level = self._levels[priority]
         if served:
@@ -83,9 +85,22 @@ class Queue:
         if was_head and entry.group not in level.parked:
             level.heads.remove(entry)
             if waiting:
-                level.heads.add(waiting[0])
+                level.heads.add(self._next_head(level, waiting, priority))
         if not waiting:
             del level.groups[entry.group]
+        return entry.tag
+
+    def _next_head(self, level: _Level, waiting: SortedList[Entry], priority: Priority) -> Entry:
+        """A group's first is never more than one turn away, also when those before it left."""
+        head = waiting[0]
+        if head.tag <= level.served_tag + 1:
+            return head
+        sooner = head._replace(tag=level.served_tag + 1)
+        for entries in (level.entries, waiting):
+            entries.remove(head)
+            entries.add(sooner)
+        self._entries[head.run] = (priority, sooner)
+        return sooner
 
     def was_served(self, priority: Priority, *, tag: int) -> None:
         level = self._levels[priority]
@@ -100,11 +115,11 @@ class Queue:
                     level.heads.remove(level.groups[group][0])
 
     def unpark(self, group: str) -> None:
-        for level in self._levels.values():
+        for priority, level in self._levels.items():
             if group in level.parked:
                 level.parked.discard(group)
                 if group in level.groups:
-                    level.heads.add(level.groups[group][0])
+                    level.heads.add(self._next_head(level, level.groups[group], priority))
 
     def may_start(self, run: str) -> bool:
         """In line, and not passed over."""
@@ -138,11 +153,20 @@ class Queue:
         for _, _, entry in heapq.merge(*streams):
             yield entry.run
 
-    def place(self, run: str) -> int:
-        """1 for the first. Counts the more urgent and those ahead in its own priority."""
+    def place(self, run: str, *, ageing_s: float = math.inf) -> int:
+        """1 for the first. Counts the priorities whose turn is before its own, and those ahead."""
         priority, entry = self._entries[run]
-        ahead = sum(len(self._levels[p].entries) for p in Priority if p < priority)
+        own_turn = self._turn(priority, ageing_s)
+        before = [p for p in Priority if p != priority and self._turn(p, ageing_s) < own_turn]
+        ahead = sum(len(self._levels[p].entries) for p in before)
         return ahead + self._levels[priority].entries.bisect_left(entry) + 1
+
+    def _turn(self, priority: Priority, ageing_s: float) -> tuple[float, Priority]:
+        """The virtual time of a priority: that of the one at its head."""
+        entries = self._levels[priority].entries
+        if math.isinf(ageing_s) or not entries:
+            return 0.0, priority
+        return entries[0].enqueued_at + ageing_s * priority, priority
 
     def ahead_of(self, run: str, *, most: int) -> list[str]:
         """Some of those in front of a run in its own priority, the nearest first."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .fleet import Fleet, Round
-from .lifecycle import freeze, stop, thaw
+from .lifecycle import freeze, preempt, stop, thaw
 from .preemption import as_candidate, leaving
 from .pressure import Rung
 from .run import Frozen, Outcome, Priority, Run, Running, Starting, StopPhase, Stopping
-from .victims import Candidate, because, choose
+from .victims import Bytes, Candidate, because, choose
 
 
 def relieve(fleet: Fleet) -> None:
@@ -26,12 +26,9 @@ def relieve(fleet: Fleet) -> None:
 
 
 def _all_clear(fleet: Fleet) -> None:
-    if fleet.round is None:
-        return  # nobody was frozen
     fleet.round = None
-    for run in list(fleet.live_runs()):
-        if isinstance(run.state, Running) and run.state.frozen is Frozen.BY_PRESSURE:
-            thaw(fleet, run)
+    for run in list(fleet.pressed):
+        thaw(fleet, fleet.runs[run])
 
 
 def _preempt(fleet: Fleet) -> None:
@@ -51,10 +48,11 @@ def _preempt(fleet: Fleet) -> None:
         for run in fleet.live_runs()
         if isinstance(run.state, Running) and run.priority is not Priority.CRITICAL
     ]
+    candidates = [each for each in candidates if each.used_bytes > 0]
     policy = fleet.policy.ladder
     target = policy.preempt - policy.hysteresis
     need = _over_bytes(fleet, target=target, free_bytes=policy.queue_free_bytes)
-    chosen = choose(candidates, lambda some: _freed(some) >= need)
+    chosen = choose(candidates, Bytes(need))
     fleet.round = Round(
         victims=tuple(c.run for c in chosen), give_up_at=fleet.now + policy.freeze_round_s
     )
@@ -68,7 +66,7 @@ def _stop_frozen(fleet: Fleet, frozen: Sequence[Run]) -> None:
     for victim in victims:
         text = because(victim, cause=fleet.ladder.because, spared=spared)
         run = fleet.runs[victim.run]
-        stop(fleet, run, outcome=Outcome.PREEMPTED, because=text, phase=StopPhase.ASKED)
+        preempt(fleet, run, because=text)
     fleet.round = None
 
 
@@ -93,7 +91,7 @@ def _emergency(fleet: Fleet) -> None:
         victims.append(as_candidate(fleet, run))
         need -= fleet.demand.used_by(run.id)
     if need > 0:
-        victims += choose(_killable(fleet), lambda some: _freed(some) >= need)
+        victims += choose(_killable(fleet), Bytes(need))
     spared = _spared(fleet, victims)
     for victim in victims:
         text = because(victim, cause=fleet.ladder.because, spared=spared)
@@ -107,11 +105,12 @@ def _emergency(fleet: Fleet) -> None:
 
 
 def _killable(fleet: Fleet) -> list[Candidate]:
-    return [
-        as_candidate(fleet, run)
-        for run in fleet.live_runs()
-        if isinstance(run.state, Starting | Running)
-    ]
+    """Who frees something; the critical only when a round without them was not enough."""
+    live = [run for run in fleet.live_runs() if isinstance(run.state, Starting | Running)]
+    candidates = [as_candidate(fleet, run) for run in live]
+    useful = [candidate for candidate in candidates if candidate.used_bytes > 0]
+    lesser = [each for each in useful if each.priority is not Priority.CRITICAL]
+    return lesser or useful
 
 
 def _still(fleet: Fleet, current: Round) -> list[Run]:
@@ -129,7 +128,3 @@ def _over_bytes(fleet: Fleet, *, target: float, free_bytes: int) -> float:
     assert host is not None and host.used_percent is not None and host.available_bytes is not None
     over = host.total_bytes * (host.used_percent - target) / 100
     return max(over, free_bytes - host.available_bytes)
-
-
-def _freed(some: Sequence[Candidate]) -> int:
-    return sum(candidate.used_bytes for candidate in some)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from .actions import Action, FreezeAttempt, StartAttempt, ThawAttempt
-from .fleet import Fleet, Group, Round
+from .fleet import Fleet, Group
 from .heartbeat import Heartbeat
 from .lifecycle import stop_action
 from .policy import Policy
@@ -35,14 +35,11 @@ def restore(
         fleet.add(run, "remembered")
     _resume_turns(fleet, ordered)
     fleet.changes = []
-    frozen = tuple(run.id for run in ordered if _frozen_by_pressure(run))
-    if frozen:
-        fleet.round = Round(victims=frozen, give_up_at=now)
+    for run in ordered:
+        if isinstance(run.state, Stopping) and run.state.stopped_for is not None:
+            claimant = run.state.stopped_for
+            fleet.claimant = claimant if claimant in fleet.queue else fleet.claimant
     return fleet
-
-
-def _frozen_by_pressure(run: Run) -> bool:
-    return isinstance(run.state, Running) and run.state.frozen is Frozen.BY_PRESSURE
 
 
 def _resume_turns(fleet: Fleet, runs: Iterable[Run]) -> None:

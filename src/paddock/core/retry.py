@@ -33,6 +33,9 @@ def judge(run: Run, ended: Exit, policy: Policy) -> Verdict:
     if ended.code == 0:
         note = "; one of its commands was killed at the memory wall" if ended.oom else ""
         return Verdict(Outcome.SUCCEEDED, f"exit code 0{note}")
+    if ended.fleet_oom and run.losses >= policy.retry.fleet_ooms:
+        text = f"killed at the fleet's wall {run.losses + 1} times; it does not fit beside others"
+        return Verdict(Outcome.MEMORY_LIMIT_EXCEEDED, text, at_the_wall=True)
     if ended.fleet_oom:
         text = "the kernel killed it at the fleet's wall, not at its own"
         return Verdict(Outcome.PREEMPTED, text, at_the_wall=True)
@@ -52,7 +55,7 @@ def again(run: Run, verdict: Verdict, policy: Policy, *, permanent: bool = False
         return Again(verdict.later_s, limit)
     if outcome is Outcome.PREEMPTED:
         # Killed at the fleet's wall: give the others a moment, and longer each time.
-        delay_s = _backoff(run, policy.retry, nth=run.preemptions) if verdict.at_the_wall else 0.0
+        delay_s = _backoff(run, policy.retry, nth=run.losses) if verdict.at_the_wall else 0.0
         return Again(delay_s, limit)
     tried, allowed = _budget(run, outcome, policy.retry)
     if permanent or tried >= allowed:

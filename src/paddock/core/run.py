@@ -108,6 +108,7 @@ class Queued:
     not_before_at: float | None = None
     unmet: frozenset[str] = frozenset()
     because: str = ""
+    passed_since_at: float | None = None  # first in line since then, and others went past it
 
     @property
     def ready(self) -> bool:
@@ -167,6 +168,7 @@ class Stopping:
     phase: StopPhase
     deadline_at: float
     exit: Exit | None = None
+    stopped_for: str | None = None  # the run that will get its memory
 
 
 @dataclass(frozen=True, slots=True)

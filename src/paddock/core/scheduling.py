@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
 from . import preemption
@@ -10,28 +11,25 @@ from .admission import Fit
 from .fleet import Fleet
 from .lifecycle import start
 from .pressure import Rung
-from .run import Priority, Run
+from .run import Frozen, Priority, Queued, Run, Running, Stopping
 
 
 def schedule(fleet: Fleet) -> None:
     """Start everything that may start, if anything happened that could let one start."""
     if not fleet.queue or not _more_room(fleet) or fleet.ladder.rung >= Rung.QUEUE:
         return
-    _serve_claimant(fleet)
+    if fleet.claimant is not None:
+        _serve_claimant(fleet, fleet.runs[fleet.claimant])
     while _start_one(fleet):
         pass
 
 
-def _serve_claimant(fleet: Fleet) -> None:
+def _serve_claimant(fleet: Fleet, run: Run) -> None:
     """Whoever others were stopped for comes first, and keeps the claim while they are leaving."""
-    run = fleet.runs.get(fleet.claimant or "")
-    if run is None or not fleet.queue.may_start(run.id):
-        fleet.claimant = None
-        return
-    fits = _fits(fleet, run)
+    fits = _fits(fleet, run) if fleet.queue.may_start(run.id) else None
     if fits:
-        start(fleet, run, need_bytes=fits.need_bytes)
-    if fits or not preemption.leaving(fleet):
+        start(fleet, run)
+    elif not fleet.queue.may_start(run.id) or not preemption.leaving(fleet):
         fleet.claimant = None
 
 
@@ -52,8 +50,9 @@ def _free_of_agents(fleet: Fleet) -> int:
 def _start_one(fleet: Fleet) -> bool:
     """Start the first that may; False when nobody can, and then room is made for the urgent."""
     blocked: list[Run] = []
-    head_fit: Fit | None = None
+    host_short = False
     failed: set[tuple[str, int, bool]] = set()  # the same shape gets the same answer
+    fleet.door = None
     for run in _in_turn(fleet):
         shape = (run.spec.group, run.limit_bytes, run.priority < Priority.NORMAL)
         if shape not in failed:
@@ -61,18 +60,27 @@ def _start_one(fleet: Fleet) -> bool:
             if fits is None:
                 return False
             if fits:
-                start(fleet, run, need_bytes=fits.need_bytes)
+                start(fleet, run)
                 return True
             failed.add(shape)
-            head_fit = fits if head_fit is None else head_fit
+            host_short = host_short or fits.host_short_bytes > 0
         blocked.append(run)
         if _holds_the_door(fleet, run):
+            fleet.door = run.id
             break
-    _remember_look(fleet, head_fit)
     if blocked:
-        fleet.blocked_since.setdefault(blocked[0].id, fleet.now)
+        _pass_by(fleet, blocked[0])
+    _remember_look(fleet, host_short=host_short)
+    if blocked:
         preemption.make_room(fleet, min(blocked, key=lambda run: run.priority))
     return False
+
+
+def _pass_by(fleet: Fleet, head: Run) -> None:
+    """From now on others may pass it, for so long."""
+    if isinstance(head.state, Queued) and head.state.passed_since_at is None:
+        passed = replace(head.state, passed_since_at=fleet.now)
+        fleet.amend(head, "first in line and does not fit; others may pass", state=passed)
 
 
 def _in_turn(fleet: Fleet) -> Iterator[Run]:
@@ -94,12 +102,11 @@ def _in_turn(fleet: Fleet) -> Iterator[Run]:
 def _above(fleet: Fleet) -> Priority | None:
     """The priority from which on nobody can start, whoever it is; None when all may."""
     sums = fleet.demand.sums
-    if sums.learned_limit_bytes and sums.guaranteed_bytes >= fleet.policy.wall_bytes:
-        # Full already by everybody's limits: only learned sizes can let anybody in.
-        if not fleet.may_overcommit(Priority.CRITICAL):
-            return Priority.CRITICAL
-        if not fleet.may_overcommit(Priority.NORMAL):
-            return Priority.NORMAL
+    # Full already by everybody's limits: only learned sizes can let anybody in, and they do not
+    # until the host has been looked at again.
+    full = sums.learned_limit_bytes and sums.guaranteed_bytes >= fleet.policy.wall_bytes
+    if full and not fleet.may_overcommit(Priority.CRITICAL):
+        return Priority.CRITICAL
     return Priority.LOW if fleet.ladder.rung >= Rung.SKIP_LOW else None
 
 
@@ -117,19 +124,31 @@ def _full(fleet: Fleet) -> bool:
 def _holds_the_door(fleet: Fleet, run: Run) -> bool:
     """Others passed it for long enough: from now on what comes free is kept for it.
 
-    Not for one that would not fit a fleet of its own, because others use the host: it would hold
-    everybody up and gain nothing.
+    Not for one that would not fit when all are gone that have an end in sight: because others
+    use the host, or because of runs without a timeout. It would hold up everybody for nothing.
     """
-    since_at = fleet.blocked_since.get(run.id)
+    assert isinstance(run.state, Queued)
+    since_at = run.state.passed_since_at
     if since_at is None or fleet.now - since_at < fleet.policy.backfill_s:
         return False
-    return run.limit_bytes <= _free_of_agents(fleet) - fleet.policy.free_floor_bytes
+    ending = [each.id for each in fleet.live_runs() if _has_an_end(fleet, each)]
+    return bool(fleet.fit(run, gone=fleet.demand.of(ending)))
 
 
-def _remember_look(fleet: Fleet, head_fit: Fit | None) -> None:
-    if fleet.host is None:
+def _has_an_end(fleet: Fleet, run: Run) -> bool:
+    match run.state:
+        case Running(hard_at=hard_at, frozen=frozen):
+            return hard_at is not None and frozen is not Frozen.BY_USER
+        case Stopping(since_at=since_at):
+            return not preemption.stuck(fleet, since_at)
+        case _:
+            return True
+
+
+def _remember_look(fleet: Fleet, *, host_short: bool) -> None:
+    """What must change before it is worth looking again; a held door is looked at each time."""
+    if fleet.host is None or fleet.door is not None:
         return
-    free = _free_of_agents(fleet)
-    if head_fit is not None and head_fit.host_short_bytes <= 0:
-        free = 2 * fleet.host.total_bytes  # more free memory would not have helped
+    # Where nobody was short of the host's memory, more of that would not have helped.
+    free = _free_of_agents(fleet) if host_short else 2 * fleet.host.total_bytes
     fleet.last_look = (fleet.demand.expected_bytes, free)

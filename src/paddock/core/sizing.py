@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, NamedTuple
 
@@ -42,6 +43,18 @@ def quantile(moments: Moments, policy: SizingPolicy) -> float:
     return float(min(bounds))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistogramFacts:
+    """A histogram as plain data, for the store."""
+
+    bins: tuple[tuple[int, float], ...]
+    epoch_at: float | None
+    last_at: float
+    scale: float
+    weight: float
+    half_life_s: float
+
+
 class Histogram:
     """Time spent at each size, older time counting less (half-life of a day)."""
 
@@ -54,6 +67,32 @@ class Histogram:
         self.last_at = 0.0
         self._scale = 1.0  # what a second weighs now
         self._weight = 0.0  # of all bins
+
+    def facts(self) -> HistogramFacts:
+        return HistogramFacts(
+            bins=tuple(sorted(self.bins.items())),
+            epoch_at=self._epoch_at,
+            last_at=self.last_at,
+            scale=self._scale,
+            weight=self._weight,
+            half_life_s=self.half_life_s,
+        )
+
+    @classmethod
+    def from_facts(cls, facts: HistogramFacts, *, half_life_s: float) -> Histogram:
+        made = cls(half_life_s)
+        made.bins = dict(facts.bins)
+        made._epoch_at, made.last_at = facts.epoch_at, facts.last_at
+        made._scale, made._weight = facts.scale, facts.weight
+        if half_life_s != facts.half_life_s and facts.epoch_at is not None:
+            made._weigh_anew(made.last_at)  # from here on the past fades at the new rate
+        return made
+
+    def rest(self) -> None:
+        """The clock starts anew at zero."""
+        if self._epoch_at is not None:
+            self._weigh_anew(0.0)
+            self.last_at = 0.0
 
     def add(self, used_bytes: int, *, seconds: float, at: float) -> None:
         if seconds <= 0:
@@ -93,9 +132,25 @@ class Histogram:
         self.last_at = at
         self._scale = float(2.0 ** min((at - self._epoch_at) / self.half_life_s, 1000.0))
         if self._scale > 2.0**64:  # long before it overflows
-            self.bins = {i: w / self._scale for i, w in self.bins.items() if w > 1e-9 * self._scale}
-            self._weight = sum(self.bins.values())
-            self._epoch_at, self._scale = at, 1.0
+            self._weigh_anew(at)
+
+    def _weigh_anew(self, at: float) -> None:
+        self.bins = {i: w / self._scale for i, w in self.bins.items() if w > 1e-9 * self._scale}
+        self._weight = sum(self.bins.values())
+        self._epoch_at, self._scale = at, 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeFacts:
+    """What was learned of a group's size as plain data, for the store."""
+
+    histogram: HistogramFacts
+    young: HistogramFacts
+    ended: int
+    extra_bytes: float
+    extra_at: float
+    limit_bytes: int
+    walls: tuple[tuple[int, int], ...] = ()
 
 
 class Known(NamedTuple):
@@ -103,6 +158,8 @@ class Known(NamedTuple):
 
     grown: Moments
     young: Moments
+    typical_bytes: float = 0.0  # 95 % of the time it uses no more
+    limit_bytes: float = math.inf  # attempts under a higher wall have not been seen often enough
 
 
 class SizeModel:
@@ -116,6 +173,7 @@ class SizeModel:
         "extra_bytes",
         "histogram",
         "limit_bytes",
+        "walls",
         "young",
     )
 
@@ -126,8 +184,36 @@ class SizeModel:
         self.extra_bytes = 0.0  # grown by out-of-memory kills, as of the last one
         self._extra_at = 0.0
         self.limit_bytes = 0  # the largest wall seen: what the unseen burst may reach
+        self.walls: dict[int, int] = {}  # how many ended under walls of which height
         self._known: Known | None = None
         self._fresh_seconds = 0.0
+
+    def facts(self) -> SizeFacts:
+        return SizeFacts(
+            histogram=self.histogram.facts(),
+            young=self.young.facts(),
+            ended=self.ended,
+            extra_bytes=self.extra_bytes,
+            extra_at=self._extra_at,
+            limit_bytes=self.limit_bytes,
+            walls=tuple(sorted(self.walls.items())),
+        )
+
+    @classmethod
+    def from_facts(cls, facts: SizeFacts, policy: SizingPolicy) -> SizeModel:
+        made, fading_s = cls(policy), policy.half_life_s
+        made.histogram = Histogram.from_facts(facts.histogram, half_life_s=fading_s)
+        made.young = Histogram.from_facts(facts.young, half_life_s=fading_s)
+        made.ended, made.limit_bytes = facts.ended, facts.limit_bytes
+        made.extra_bytes, made._extra_at = facts.extra_bytes, facts.extra_at
+        made.walls = dict(facts.walls)
+        return made
+
+    def rest(self) -> None:
+        """The clock starts anew at zero; nothing fades by that."""
+        self.extra_bytes, self._extra_at = self._faded(), 0.0
+        self.histogram.rest()
+        self.young.rest()
 
     def observe(self, used_bytes: int, *, seconds: float, at: float, young: bool = False) -> None:
         self.histogram.add(used_bytes, seconds=seconds, at=at)
@@ -147,6 +233,25 @@ class SizeModel:
         age_s = self.histogram.last_at - self._extra_at
         return float(self.extra_bytes * 0.5 ** (age_s / self.histogram.half_life_s))
 
+    def saw_end(self, limit_bytes: int) -> None:
+        """An attempt under this wall has ended: evidence for walls up to this height."""
+        self.ended += 1
+        height = _height_of(limit_bytes)
+        self.walls[height] = self.walls.get(height, 0) + 1
+        self._known = None
+
+    def _proven_bytes(self, policy: SizingPolicy) -> float:
+        """The highest wall under which enough attempts have ended.
+
+        A run that was held at 16 MiB says nothing of what it would do under 12 GiB.
+        """
+        seen = 0
+        for height in sorted(self.walls, reverse=True):
+            seen += self.walls[height]
+            if seen >= policy.evidence:
+                return float(_FIRST_BYTES * 2.0 ** ((height + 1) / 2))
+        return 0.0 if self.walls else float(self.limit_bytes)
+
     def known(self, policy: SizingPolicy) -> Known | None:
         """None while the evidence is too thin: then the limit counts."""
         if self.ended < policy.evidence or not self.histogram.bins:
@@ -156,7 +261,9 @@ class SizeModel:
             always = self._moments(self.histogram, policy)
             young = self._moments(self.young, policy) if self.young.bins else always
             # The young grow old: they count by whichever is worse.
-            self._known = Known(always, tuple(map(max, always, young)))
+            typical = self.histogram.quantile(0.95) + self._faded()
+            worse = tuple(map(max, always, young))
+            self._known = Known(always, worse, typical, self._proven_bytes(policy))
             self._fresh_seconds = 0.0
         return self._known
 
@@ -173,6 +280,11 @@ def _log_moment(seen: Sequence[tuple[float, float]], *, tilt: float) -> float:
     """log of the weighted sum of exp(tilt * bytes), shifted so that nothing overflows."""
     top = tilt * seen[-1][0]
     return top + math.log(sum(w * math.exp(tilt * size - top) for size, w in seen))
+
+
+def _height_of(limit_bytes: int) -> int:
+    """Walls within a factor of the square root of two count as the same."""
+    return math.floor(2 * math.log2(max(limit_bytes, _FIRST_BYTES) / _FIRST_BYTES) + 1e-9)
 
 
 def _bin_of(used_bytes: int) -> int:

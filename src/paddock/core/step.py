@@ -6,7 +6,9 @@ changed is in `fleet.changes` until the next step.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import assert_never
 
 from . import breaker as breakers
@@ -69,7 +71,8 @@ from .units import format_size
 def step(fleet: Fleet, event: Event) -> list[Action]:
     fleet.changes = []
     fleet.actions = []
-    fleet.now = max(fleet.now, event.at)
+    if fleet.now < event.at < math.inf:
+        fleet.now = event.at
     _handle(fleet, event)
     _time_passed(fleet)
     schedule(fleet)
@@ -149,17 +152,26 @@ def _sampled(fleet: Fleet, host: Host, used: Mapping[Attempt, int]) -> None:
         run = _live(fleet, attempt)
         if run is None:
             continue
-        fleet.sample(run, used_bytes)
+        fleet.sample(run, max(0, used_bytes))
         soft = run.soft_limit_bytes
         if soft is not None and used_bytes > soft and not isinstance(run.state, Stopping):
             text = f"used {format_size(used_bytes)}, over its soft limit of {format_size(soft)}"
             _over_limit(fleet, run, text)
-    fleet.looked(host)
+    fleet.looked(_readable(host))
     before = fleet.ladder.rung
-    fleet.ladder = climb(fleet.ladder, host, fleet.policy.ladder, at=fleet.now)
+    assert fleet.host is not None
+    fleet.ladder = climb(fleet.ladder, fleet.host, fleet.policy.ladder, at=fleet.now)
     if fleet.ladder.rung != before:
         fleet.stir()
     relieve(fleet)
+
+
+def _readable(host: Host) -> Host:
+    """A figure that is no number counts as one that could not be read: fail closed."""
+    figures = (host.used_percent, host.available_bytes)
+    if all(figure is None or math.isfinite(figure) for figure in figures):
+        return host
+    return replace(host, used_percent=None, available_bytes=None)
 
 
 def _time_passed(fleet: Fleet) -> None:
@@ -227,7 +239,7 @@ def _set_priority(fleet: Fleet, run: Run, priority: Priority) -> None:
     if isinstance(run.state, Queued):
         fleet.move(run, run.state, text, priority=priority, tag=0)
     else:
-        fleet.amend(run, text, priority=priority, tag=0)
+        fleet.amend(run, text, priority=priority, tag=1)  # should it come back: at the head
 
 
 def _reset_breaker(fleet: Fleet, group: str) -> None:

@@ -12,21 +12,23 @@ from .fleet import Fleet, outcome_of
 from .heartbeat import SHORTEST_S, Heartbeat, beat
 from .policy import Policy
 from .pressure import Rung
-from .run import Outcome, Queued, Run, RunSpec
+from .run import Outcome, Priority, Queued, Run, RunSpec
 from .units import format_size
 
 
-def submit(fleet: Fleet, specs: Sequence[RunSpec], known: Mapping[str, Outcome]) -> None:
+def submit(fleet: Fleet, specs: Sequence[RunSpec], known: Mapping[str, Outcome]) -> bool:
     """All or nothing: one bad run of a fleet file refuses the file, and nothing is half taken."""
     if all(_known_already(fleet, spec) for spec in specs):
-        return  # the same request again: it was answered before
+        return True  # the same request again: it was answered before
     problem = _problem(fleet, specs, known)
     if problem is not None:
         name = specs[0].name if len(specs) == 1 else f"{len(specs)} runs"
         fleet.actions.append(Refuse(name, problem))
-        return
+        return False
+    names = {spec.id for spec in specs}
     for spec in specs:
-        _take(fleet, spec, known)
+        _take(fleet, spec, {need: known[need] for need in known.keys() - names})
+    return True
 
 
 def _take(fleet: Fleet, spec: RunSpec, known: Mapping[str, Outcome]) -> None:
@@ -81,6 +83,9 @@ def _problem(fleet: Fleet, specs: Sequence[RunSpec], known: Mapping[str, Outcome
 def _problem_of(
     fleet: Fleet, spec: RunSpec, names: set[str], known: Mapping[str, Outcome]
 ) -> str | None:
+    malformed = _malformed(spec)
+    if malformed is not None:
+        return malformed
     if spec.id in fleet.runs:
         return f"there is already a run with the id {spec.id}"
     for need in spec.needs:
@@ -92,6 +97,19 @@ def _problem_of(
         if outcome is not Outcome.SUCCEEDED:
             return f"it needs {need}, which ended as {outcome}"
     return cannot_ever_fit(spec.limit_bytes, fleet.policy)
+
+
+def _malformed(spec: RunSpec) -> str | None:
+    """What no decision can be made on. Whoever feeds the core checks more kindly before."""
+    if not spec.id or not isinstance(spec.priority, Priority):
+        return "a run needs an id and one of the four priorities"
+    sizes = (spec.limit_bytes, spec.soft_limit_bytes)
+    if any(size is not None and size <= 0 for size in sizes):
+        return "a memory limit must be above zero"
+    times = (spec.hard_timeout_s, spec.soft_timeout_s, spec.repository_factor)
+    if any(time is not None and not time > 0 for time in times) or spec.retries < 0:
+        return "timeouts must be above zero, and retries not below"
+    return None
 
 
 def _outcome(fleet: Fleet, run: str, known: Mapping[str, Outcome]) -> Outcome | None:
@@ -146,6 +164,6 @@ def heartbeat_due(fleet: Fleet, name: str) -> None:
     full = fleet.waiting >= fleet.policy.queue_depth
     pressed = full or fleet.ladder.rung >= Rung.SKIP_LOW
     after, spec = beat(heartbeat, at=fleet.now, pressed=pressed, busy=busy)
+    if spec is not None and not submit(fleet, (spec,), {}):
+        after, _ = beat(heartbeat, at=fleet.now, pressed=True, busy=busy)
     fleet.set_heartbeat(after)
-    if spec is not None:
-        submit(fleet, (spec,), {})

@@ -18,9 +18,9 @@ def hard_timeout_s(
     guessed = policy.simple_s * TIMES_SIMPLE[spec.complexity] * spec.repository_factor
     if len(durations_s) >= policy.evidence:
         # Three times what nearly all needed: room for the odd one, and a hang still ends. History
-        # never makes it shorter than a simple run's timeout.
+        # only ever makes it longer: ten small changes say nothing of a large one.
         slowest = sorted(durations_s)[math.ceil(0.95 * len(durations_s)) - 1]
-        guessed = max(policy.simple_s, 3 * slowest)
+        guessed = max(guessed, 3 * slowest)
     return min(guessed, policy.ceiling_s)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from .run import Priority
 from .units import format_size
@@ -33,26 +34,55 @@ def ranked(candidates: Collection[Candidate]) -> list[Candidate]:
     )
 
 
-def choose(
-    candidates: Collection[Candidate], enough: Callable[[Sequence[Candidate]], bool]
-) -> list[Candidate]:
+class Need(Protocol):
+    """What must come free, as a running sum: a thousand candidates must not cost a million sums."""
+
+    def take(self, candidate: Candidate) -> None: ...
+
+    def spare(self, candidate: Candidate) -> None: ...
+
+    def is_met(self) -> bool: ...
+
+
+@dataclass(slots=True)
+class Bytes:
+    """So many bytes in use."""
+
+    needed: float
+    freed: int = 0
+
+    def take(self, candidate: Candidate) -> None:
+        self.freed += candidate.used_bytes
+
+    def spare(self, candidate: Candidate) -> None:
+        self.freed -= candidate.used_bytes
+
+    def is_met(self) -> bool:
+        return self.freed >= self.needed
+
+
+def choose(candidates: Collection[Candidate], need: Need) -> list[Candidate]:
     """The least harmful set that is enough, or as far as everybody together goes.
 
-    Taken by rank until it is enough; then whoever turned out not to be needed is let off, the
+    Taken by rank until the need is met; then whoever turned out not to be needed is let off, the
     most valuable first.
     """
     chosen: list[Candidate] = []
     for candidate in ranked(candidates):
-        if enough(chosen):
+        if need.is_met():
             break
+        need.take(candidate)
         chosen.append(candidate)
-    if not enough(chosen):
+    if not need.is_met():
         return chosen
-    for candidate in reversed(chosen[:]):
-        others = [c for c in chosen if c is not candidate]
-        if enough(others):
-            chosen = others
-    return chosen
+    spared = set()
+    for candidate in reversed(chosen):
+        need.spare(candidate)
+        if need.is_met():
+            spared.add(candidate.run)
+        else:
+            need.take(candidate)
+    return [candidate for candidate in chosen if candidate.run not in spared]
 
 
 def because(victim: Candidate, *, cause: str, spared: Sequence[Candidate]) -> str:

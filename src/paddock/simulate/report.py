@@ -71,7 +71,7 @@ class Answer:
             "mean_cpus": round(tally.cpu_seconds / max(tally.makespan_s, 1e-9), 2),
             "completed": tally.outcomes[Outcome.SUCCEEDED],
             "outcomes": {str(o): tally.outcomes[o] for o in Outcome if tally.outcomes[o]},
-            "refused": len(tally.refused),
+            "refused": tally.refused,
             "lost": self.lost,
             "attempts": tally.attempts,
             "preemptions": tally.preemptions,
@@ -132,4 +132,6 @@ def _history(question: Question) -> dict[str, Group]:
     plans = plans_of(question.workload, runs=WARM_UP_RUNS, seed=question.seed + WARM_UP_SEED)
     world = _world(plans, question, history=None)
     world.run()
+    for group in world.fleet.groups.values():
+        group.rest()
     return world.fleet.groups

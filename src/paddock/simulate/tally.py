@@ -22,7 +22,7 @@ class Tally:
         self.host_ooms = 0
         self.work_lost_s = 0.0
         self.waits_s: list[float] = []
-        self.refused: list[str] = []
+        self.refused = 0
         self.makespan_s = 0.0
         self.peak_agents = 0
         self.agent_seconds = 0.0

@@ -149,7 +149,10 @@ class World:
             self._save(what.attempt)
         if isinstance(what, Submitted):
             self._unsubmitted -= len(what.specs)
+        taken = self.tally.taken
         self._step(what)
+        if isinstance(what, Submitted) and self.tally.taken == taken:
+            self.tally.refused += len(what.specs)
 
     def _step(self, event: Event) -> None:
         actions = step(self.fleet, event)
@@ -190,7 +193,7 @@ class World:
             case WarnAttempt():
                 pass
             case Refuse():
-                self.tally.refused.append(action.because)
+                pass  # counted where it was asked for
             case _:
                 assert_never(action)
 
@@ -267,7 +270,9 @@ class World:
         agent.life.own_ends += 1
         agent.life.saved_work_s = 0.0
         self._remove(agent)
-        self._step(Exited(self.now, agent.attempt, Exit(code=code, retry_after_s=later)))
+        peak = agent.trace.peak_bytes
+        ended = Exit(code=code, retry_after_s=later, peak_bytes=peak)
+        self._step(Exited(self.now, agent.attempt, ended))
 
     def _die(self, agent: Agent, ended: Exit) -> None:
         self._remove(agent)
@@ -297,8 +302,11 @@ class World:
             self.tally.wall_touches += 1
         if machine.out_of_memory:
             self.tally.host_ooms += 1
-        while (machine.over_wall or machine.out_of_memory) and self._agents:
-            agent = max(self._agents.values(), key=self._badness)
+        while machine.over_wall or machine.out_of_memory:
+            begun = [agent for agent in self._agents.values() if agent.phase >= 0]
+            if not begun:
+                return  # it is not agents who use it
+            agent = max(begun, key=self._badness)
             self.tally.oom_kills += 1
             self._die(agent, Exit(signal=9, oom=True, fleet_oom=True))
 

@@ -8,7 +8,7 @@ import pytest
 
 from paddock.core.admission import Demand, Newcomer, fit
 from paddock.core.events import PolicyChanged
-from paddock.core.policy import Admission, SizingPolicy
+from paddock.core.policy import Admission, Policy, SizingPolicy
 from paddock.core.sizing import SizeModel
 from paddock.core.submission import cannot_ever_fit
 from paddock.core.units import GIB, MIB
@@ -54,13 +54,27 @@ def test_the_second_sum_leaves_the_floor_of_what_the_host_has_free() -> None:
     demand = a_demand(4)
     fits = fit(demand, a_policy(), a_newcomer(5), available_bytes=9 * GIB)
     assert fits.wall_short_bytes < 0
-    assert fits.host_short_bytes == 512 * MIB
+    assert fits.host_short_bytes == a_policy().floor_bytes == 16 * GIB * 15 // 100
+
+
+def test_the_fleet_alone_never_climbs_to_the_step_at_which_it_is_preempted() -> None:
+    """1,536 GiB: the wall is 84.9 %, and a neighbour with 2 % would carry it over the step."""
+    policy = Policy(total_bytes=1536 * GIB, reserve_bytes=232 * GIB)
+    demand = Demand(policy.sizing)
+    available = 1536 * GIB * 98 // 100
+    agents = 0
+    while fit(demand, policy, a_newcomer(4), available_bytes=available):
+        demand.enter(f"r{agents}", group="g", limit_bytes=4 * GIB)
+        agents += 1
+    used = 1536 * GIB - available + demand.expected_bytes
+    assert 300 < agents < 326
+    assert used / (1536 * GIB) < policy.ladder.preempt / 100
 
 
 def test_memory_in_use_is_not_counted_twice_on_the_host() -> None:
     demand = a_demand(4)
     demand.use("r0", 3 * GIB)
-    policy = a_policy(free_floor_bytes=1 * GIB)
+    policy = with_parts(a_policy(free_floor_bytes=1 * GIB), ladder={"preempt": 99.0})
     assert fit(demand, policy, a_newcomer(5), available_bytes=7 * GIB)
     assert not fit(demand, policy, a_newcomer(5), available_bytes=7 * GIB - 1)
 
@@ -104,6 +118,7 @@ def test_what_can_never_fit_is_refused_at_once_with_the_sum() -> None:
 
 def test_what_the_host_could_never_give_and_keep_its_floor_is_refused_too() -> None:
     policy = a_policy(reserve="1", free_floor_bytes=1 * GIB)
+    policy = with_parts(policy, ladder={"preempt": 99.0})
     problem = cannot_ever_fit(16 * GIB - 1, policy)
     assert problem is not None and "ask for 15 GiB or less" in problem
     assert cannot_ever_fit(15 * GIB, policy) is None
@@ -137,7 +152,10 @@ def test_use_above_the_model_counts_and_a_newcomer_comes_on_top() -> None:
     for run in ("r0", "r1", "r2"):
         demand.use(run, 4 * GIB)
     assert demand.expected_bytes == 12 * GIB
-    assert demand.expected_with(group="g", limit_bytes=4 * GIB) > 12 * GIB
+    policy = a_policy(total="64G", reserve="32G")
+    fits = fit(demand, policy, a_newcomer(4), available_bytes=60 * GIB)
+    assert fits.need_bytes > 0
+    assert fits.wall_short_bytes > 12 * GIB - policy.wall_bytes
 
 
 def test_what_a_candidate_needs_is_what_it_adds() -> None:
@@ -150,7 +168,7 @@ def test_what_a_candidate_needs_is_what_it_adds() -> None:
 
 
 def demand_before(demand: Demand) -> int:
-    return demand.without(["new"]).expected_bytes(SIZING)
+    return demand.sums.plus(demand.of(["new"]), -1).expected_bytes(SIZING)
 
 
 def test_a_changed_risk_counts_at_once() -> None:

@@ -26,8 +26,8 @@ def test_short_of_what_the_host_has_free() -> None:
     yard = Yard(host=a_host(available="4G", used_percent=50.0))
     yard.submit(a_spec("a", memory="6G"))
     assert yard.why("a") == (
-        "at place 1 in the queue: needs 6 GiB, 2.5 GiB short "
-        "(the host has 4 GiB free, part of it promised, and keeps 512 MiB)"
+        "at place 1 in the queue: needs 6 GiB, 4.4 GiB short "
+        "(the host has 4 GiB free, part of it promised, and keeps 2.4 GiB)"
     )
 
 
@@ -51,7 +51,9 @@ def test_room_but_the_door_is_held_for_another() -> None:
     yard.submit(a_spec("big", memory="12G"))
     yard.advance(600)
     yard.submit(a_spec("small", memory="1G"))
-    assert yard.why("small") == "at place 2 in the queue: there is room, and it is behind big"
+    assert yard.why("small") == (
+        "at place 2 in the queue: there is room, kept for big, which was passed for long enough"
+    )
 
 
 def test_all_agents_are_at_work() -> None:
@@ -77,7 +79,7 @@ def test_low_priority_under_pressure() -> None:
 def test_a_host_not_read_yet_and_one_that_cannot_be_read() -> None:
     yard = Yard(sampled=False)
     yard.submit(a_spec("a"))
-    assert yard.why("a") == "at place 1 in the queue: the host's memory has not been read yet"
+    assert yard.why("a") == ("at place 1 in the queue: the host's memory could not be read of late")
     yard.sample(a_host(used_percent=None))
     assert yard.why("a").endswith("the host's memory cannot be read")
 

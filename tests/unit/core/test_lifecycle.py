@@ -286,8 +286,8 @@ def test_durations_of_good_runs_are_learned() -> None:
     yard = Yard(a_policy())
     for number in range(10):
         yard.run(a_spec(f"r{number}"))
-        yard.advance(400)
+        yard.advance(800)
         yard.end(f"r{number}")
     yard.run(a_spec("next"))
     state = yard.in_state("next", Running)
-    assert state.hard_at == yard.now + 1200.0
+    assert state.hard_at == yard.now + 2400.0

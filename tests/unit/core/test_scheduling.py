@@ -105,6 +105,7 @@ def test_a_stream_of_small_runs_cannot_delay_a_big_one_for_ever() -> None:
     for _ in range(200):
         if "big" in yard.live:
             break
+        yard.confirm()
         yard.advance(30)
         yard.submit(a_spec(f"s{number}", memory="3G"))
         number += 1
@@ -143,21 +144,21 @@ def test_a_waiting_group_under_a_breaker_and_an_unread_host_are_no_trouble() -> 
 
 
 def test_more_room_on_the_host_is_used_at_the_next_sample() -> None:
-    yard = Yard(host=a_host(available="5G", used_percent=65.0))
+    yard = Yard(host=a_host(available="7G", used_percent=55.0))
     yard.submit(a_spec("a", memory="4G"), a_spec("b", memory="4G"))
     assert yard.live == ["a"]
-    yard.sample(a_host(available="10G", used_percent=40.0))
+    yard.sample(a_host(available="12G", used_percent=25.0))
     assert yard.live == ["a", "b"]
 
 
 def test_room_that_others_left_is_seen_although_an_agent_took_as_much() -> None:
-    """The free memory is the same, but `a` has taken what it was promised: 6 - (10 - 6) is left."""
-    yard = Yard(host=a_host(available="6G", used_percent=60.0))
+    """The free memory is the same, but `a` has taken what it was promised: 8 - (9 - 5) is left."""
+    yard = Yard(host=a_host(available="8G", used_percent=50.0))
     yard.run(a_spec("a", memory="5G"))
-    yard.sample(a_host(available="6G", used_percent=60.0), a="1G")
+    yard.sample(a_host(available="8G", used_percent=50.0), a="1G")
     yard.submit(a_spec("b", memory="4G"))
     assert yard.queued == ["b"]
-    yard.sample(a_host(available="6G", used_percent=60.0), a="5G")
+    yard.sample(a_host(available="8G", used_percent=50.0), a="5G")
     assert yard.live == ["a", "b"]
 
 

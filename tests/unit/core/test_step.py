@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from paddock.core.events import Host, Submitted, TimePassed
 from paddock.core.fleet import Fleet, ForbiddenMove, Timer, TimerKind
 from paddock.core.invariants import violations
+from paddock.core.pressure import Rung
 from paddock.core.run import ALLOWED_MOVES, Ended, Outcome, Queued
 from paddock.core.step import step
+from paddock.core.units import GIB
 from tests.kit.factories import a_policy, a_spec, with_parts
-from tests.kit.yard import Yard
+from tests.kit.yard import Yard, refusals
 
 
 def test_a_forbidden_move_raises() -> None:
@@ -120,3 +124,57 @@ def test_the_invariants_see_a_breaker_the_queue_does_not_know() -> None:
     yard.submit(a_spec("a"))
     yard.fleet.queue.park("coder")
     assert "the queue and the breaker of coder disagree" in broken(yard)
+
+
+def test_groups_without_runs_are_forgotten_in_the_end() -> None:
+    yard = Yard(a_policy(keep_ended=1, keep_groups=3))
+    for number in range(20):
+        yard.run(a_spec(f"r{number}", group=f"g{number}"))
+        yard.end(f"r{number}")
+    assert len(yard.fleet.groups) <= 2 * 3 + 1
+    assert "g19" in yard.fleet.groups
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"id": ""},
+        {"limit_bytes": 0},
+        {"limit_bytes": -1},
+        {"soft_limit_bytes": 0},
+        {"hard_timeout_s": float("nan")},
+        {"hard_timeout_s": -1.0},
+        {"soft_timeout_s": 0.0},
+        {"repository_factor": float("nan")},
+        {"retries": -1},
+        {"priority": 7},
+    ],
+)
+def test_a_malformed_run_is_refused_with_the_whole_submission(broken: dict[str, Any]) -> None:
+    yard = Yard()
+    specs = (a_spec("good"), replace(a_spec("bad"), **broken))
+    assert len(refusals(yard.tell(Submitted(yard.now, specs)))) == 1
+    assert yard.fleet.runs == {}
+
+
+def test_a_host_figure_that_is_no_number_counts_as_unreadable() -> None:
+    yard = Yard()
+    yard.sample(Host(available_bytes=8 * GIB, used_percent=float("nan"), total_bytes=16 * GIB))
+    assert yard.fleet.ladder.rung is Rung.QUEUE
+
+
+def test_time_that_is_no_number_or_has_no_end_moves_nothing() -> None:
+    yard = Yard()
+    yard.run(a_spec("a"))
+    for at in (float("inf"), float("nan"), -5.0):
+        yard.tell(TimePassed(at))
+    assert yard.running == ["a"]
+
+
+def test_an_old_look_at_the_host_is_no_look() -> None:
+    yard = Yard(a_policy(stale_s=30.0))
+    yard.advance(31)
+    yard.submit(a_spec("a"))
+    assert yard.queued == ["a"]
+    yard.sample()
+    assert yard.live == ["a"]

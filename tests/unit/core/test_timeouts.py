@@ -50,9 +50,9 @@ def test_what_is_said_counts_and_may_be_above_the_ceiling() -> None:
     ("durations", "seconds"),
     [
         ([400.0] * 9, 1800.0),  # too little evidence
-        ([400.0] * 10, 1200.0),
-        ([400.0] * 19 + [3000.0], 1200.0),  # one in twenty is the odd one out
-        ([10.0] * 10, 900.0),  # never shorter than a simple run's
+        ([700.0] * 10, 2100.0),
+        ([700.0] * 19 + [3000.0], 2100.0),  # one in twenty is the odd one out
+        ([10.0] * 10, 1800.0),  # never shorter than without history
         ([3000.0] * 10, 3600.0),  # never longer than the ceiling
     ],
 )

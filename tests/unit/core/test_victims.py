@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from paddock.core.run import Priority
 from paddock.core.units import GIB, parse_size
-from paddock.core.victims import Candidate, because, choose, ranked
+from paddock.core.victims import Bytes, Candidate, because, choose, ranked
 
 
 def a_candidate(name: str, *, used: str = "2G", expected: str = "2G", **facts: Any) -> Candidate:
@@ -29,10 +28,7 @@ def names(candidates: list[Candidate]) -> list[str]:
 
 
 def freeing(gib: int, candidates: list[Candidate]) -> list[str]:
-    def enough(some: Sequence[Candidate]) -> bool:
-        return sum(candidate.used_bytes for candidate in some) >= gib * GIB
-
-    return names(choose(candidates, enough))
+    return names(choose(candidates, Bytes(gib * GIB)))
 
 
 def test_the_lowest_priority_goes_first() -> None:

@@ -1,0 +1,31 @@
+"""A daemon that only moves output: `python -m tests.kit.stand_in_daemon DIRECTORY EPOCH`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from paddock.drivers.local.keeper.output import MoverLock, move, open_fifo, open_segment
+from paddock.drivers.local.keeper.protocol import MOVER_LOCK_NAME
+from paddock.drivers.local.keeper_client import KeeperClient
+
+
+def main() -> None:
+    directory, epoch = Path(sys.argv[1]), int(sys.argv[2])
+    client = KeeperClient(directory)
+    client.hello(epoch)
+    lock = MoverLock(str(directory / MOVER_LOCK_NAME))
+    if not lock.take():
+        sys.exit("somebody else moves")
+    pipes = [(open_fifo(one["fifo"]), open_segment(one["segment"])) for one in client.attempts()]
+    sys.stdout.write("moving\n")
+    sys.stdout.flush()
+    while True:
+        client.pump(0.001)
+        for fifo, segment in pipes:
+            # Small steps, so that a kill often falls between two of them.
+            move(fifo, segment, 4096)
+
+
+if __name__ == "__main__":
+    main()
