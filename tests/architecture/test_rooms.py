@@ -8,8 +8,9 @@ from pathlib import Path
 from tests.architecture.source import PACKAGE, PROJECT, imported, modules, short, tree
 
 ROOMS = [
-    *("core", "drivers", "storage", "workspaces", "logs", "host", "supervisor", "wire", "api"),
-    *("client", "cli", "tui", "web", "rescue", "daemon", "simulate", "bench", "observe", "agent"),
+    *("core", "drivers", "storage", "workspaces", "logs", "host", "config", "supervisor"),
+    *("wire", "api", "client", "cli", "tui", "web", "rescue", "daemon", "simulate", "bench"),
+    *("observe", "agent"),
     *(f"drivers/{driver}" for driver in ("local", "container", "kubernetes", "fake")),
 ]
 BANNED_NAMES = {"utils", "helpers", "common", "base", "manager", "misc"}

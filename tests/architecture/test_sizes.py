@@ -4,9 +4,9 @@ from tests.architecture.source import PACKAGE, code_lines, functions, lines, mod
 
 LONGEST_FILE = 400
 LONGEST_FUNCTION = 50
-# Lines of code, without comments and docstrings. The aim was about 2,000; all decisions of the
-# first part took 2,770. Above this the core has stopped being a thing one person can know.
-LARGEST_CORE = 2900
+# Lines of code, without comments and docstrings. The aim was about 2,000; all decisions, and what
+# two reviews asked of them, took 3,050. Above this nobody can know the core as a whole any more.
+LARGEST_CORE = 3100
 
 
 def test_no_file_is_too_long() -> None:

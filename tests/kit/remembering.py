@@ -11,7 +11,8 @@ from typing import Any, TypeVar, cast, get_type_hints
 from hypothesis import strategies as st
 
 from paddock.core.breaker import Closed, HalfOpen, Open
-from paddock.core.fleet import Change, Group, GroupFacts
+from paddock.core.fleet import Change
+from paddock.core.group import Group, GroupFacts
 from paddock.core.heartbeat import Heartbeat
 from paddock.core.run import (
     Complexity,

@@ -29,6 +29,7 @@ from paddock.core import (
     retry,
     scheduling,
     step,
+    timers,
     victims,
 )
 from paddock.core.admission import Fit
@@ -136,7 +137,7 @@ def dependents_are_not_told() -> Patch:
 def timer_forgotten() -> Patch:
     real = fleet.Fleet.wake
 
-    def deaf(self: fleet.Fleet, timer: fleet.Timer) -> None:
+    def deaf(self: fleet.Fleet, timer: timers.Timer) -> None:
         run = self.runs.get(timer.key)
         if run is None or not isinstance(run.state, Queued):
             real(self, timer)

@@ -18,6 +18,7 @@ from paddock.cli.lazy import Entry, LazyGroup
 # being imported, so the floors stay clean.
 COMMANDS: Final = {
     "capacity": Entry("paddock.cli.capacity", "How many agents a host can safely hold."),
+    "config": Entry("paddock.cli.config", "Settings: what is in force and why, what is wrong."),
     "simulate": Entry("paddock.cli.simulate", "What would happen: pretend agents, virtual clock."),
 }
 

@@ -6,11 +6,9 @@ could not be built again from the runs, the groups and the heartbeats (see `rest
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from enum import IntEnum
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -18,6 +16,7 @@ from .actions import Action
 from .admission import Demand, Fit, Newcomer, Sums, fit
 from .breaker import Breaker, Closed, Open, lets_start
 from .events import Host
+from .group import Group
 from .heartbeat import Heartbeat
 from .policy import Admission, Policy
 from .pressure import Ladder
@@ -37,7 +36,7 @@ from .run import (
     State,
     Stopping,
 )
-from .sizing import SizeFacts, SizeModel
+from .timers import Timer, TimerKind, Timers
 
 
 class ForbiddenMove(Exception):
@@ -52,19 +51,6 @@ class Change(NamedTuple):
     because: str
 
 
-class TimerKind(IntEnum):
-    RUN = 0
-    BREAKER = 1
-    HEARTBEAT = 2
-    WAKE = 3  # look at the queue again
-
-
-class Timer(NamedTuple):
-    at: float
-    kind: TimerKind
-    key: str
-
-
 @dataclass(frozen=True, slots=True)
 class Round:
     """One round of relief. The next waits until its victims are gone, or it has lasted too long."""
@@ -72,43 +58,6 @@ class Round:
     victims: tuple[str, ...]
     give_up_at: float
     kill: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupFacts:
-    """A group as plain data, for the store."""
-
-    breaker: Breaker
-    size: SizeFacts
-    durations_s: tuple[float, ...]
-
-
-class Group:
-    """Runs that share a breaker and a learned size: agent × repository × role."""
-
-    __slots__ = ("breaker", "durations_s", "size")
-
-    def __init__(self, policy: Policy) -> None:
-        self.breaker: Breaker = Closed()
-        self.size = SizeModel(policy.sizing)
-        self.durations_s: deque[float] = deque(maxlen=64)
-
-    def facts(self) -> GroupFacts:
-        durations = tuple(self.durations_s)
-        return GroupFacts(breaker=self.breaker, size=self.size.facts(), durations_s=durations)
-
-    @classmethod
-    def from_facts(cls, facts: GroupFacts, policy: Policy) -> Group:
-        made = cls(policy)
-        made.breaker = facts.breaker
-        made.size = SizeModel.from_facts(facts.size, policy.sizing)
-        made.durations_s.extend(facts.durations_s)
-        return made
-
-    def rest(self) -> None:
-        """Carry what was learned over to a clock that starts anew; old failures are forgotten."""
-        self.breaker = Closed()
-        self.size.rest()
 
 
 class Fleet:
@@ -141,18 +90,15 @@ class Fleet:
         self._looked_at = 0.0
         self._young: deque[tuple[float, Attempt]] = deque()  # until when, in order of start
         self._ended: deque[str] = deque()
-        self._timers: list[Timer] = []
-        self._most_timers = 64  # then those that are not needed any more are thrown out
+        self._timers = Timers(self._valid)
 
     # -- what others ask ------------------------------------------------------------------
 
     @property
     def next_deadline(self) -> float | None:
         """When a `TimePassed` is due; None when nothing waits for time."""
-        timers = self._timers
-        while timers and not self._valid(timers[0]):
-            heapq.heappop(timers)
-        return timers[0].at if timers else None
+        first = self._timers.first()
+        return first.at if first is not None else None
 
     def group(self, name: str) -> Group:
         if name not in self.groups:
@@ -276,11 +222,7 @@ class Fleet:
         self.last_look = None
 
     def wake(self, timer: Timer) -> None:
-        heapq.heappush(self._timers, timer)
-        if len(self._timers) > self._most_timers:
-            self._timers = [t for t in set(self._timers) if self._valid(t)]
-            heapq.heapify(self._timers)
-            self._most_timers = 64 + 2 * len(self._timers)
+        self._timers.add(timer)
 
     def due(self) -> Iterator[Timer]:
         """Timers whose time has come, each once, oldest first."""
@@ -288,7 +230,7 @@ class Fleet:
             at = self.next_deadline
             if at is None or at > self.now:
                 return
-            yield heapq.heappop(self._timers)
+            yield self._timers.pop()
 
     def looked(self, host: Host) -> None:
         """The host was sampled; what started since then is seen from now on."""

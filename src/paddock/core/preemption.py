@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from .fleet import Fleet, Timer, TimerKind
+from .fleet import Fleet
 from .lifecycle import preempt
 from .policy import Policy
 from .run import Priority, Run, Running, Starting, Stopping
+from .timers import Timer, TimerKind
 from .victims import Candidate, because, choose
 
 ASK_AGAIN_S: Final = 1.0

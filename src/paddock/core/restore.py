@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from .actions import Action, FreezeAttempt, StartAttempt, ThawAttempt
-from .fleet import Fleet, Group
+from .fleet import Fleet
+from .group import Group
 from .heartbeat import Heartbeat
 from .lifecycle import stop_action
 from .policy import Policy

@@ -35,7 +35,7 @@ from .events import (
     ThawRequested,
     TimePassed,
 )
-from .fleet import Fleet, TimerKind
+from .fleet import Fleet
 from .lifecycle import (
     end_queued,
     exited,
@@ -65,6 +65,7 @@ from .run import (
 )
 from .scheduling import schedule
 from .submission import cannot_ever_fit, declare_heartbeat, heartbeat_due, submit
+from .timers import TimerKind
 from .units import format_size
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from paddock.core.fleet import Group
+from paddock.core.group import Group
 from paddock.core.policy import Policy
 from paddock.core.run import Outcome
 from paddock.core.submission import cannot_ever_fit

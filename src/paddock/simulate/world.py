@@ -30,7 +30,7 @@ from paddock.core.events import (
     Submitted,
     TimePassed,
 )
-from paddock.core.fleet import Group
+from paddock.core.group import Group
 from paddock.core.policy import Policy
 from paddock.core.restore import restore
 from paddock.core.run import Attempt, Exit, Priority, RunSpec, Starting

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from paddock.core.fleet import Group, GroupFacts
+from paddock.core.group import Group, GroupFacts
 from paddock.core.sizing import Histogram, SizeModel
 from paddock.core.units import GIB, MIB
 from tests.kit.factories import a_policy, with_parts

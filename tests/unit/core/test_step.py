@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from paddock.core.events import Host, Submitted, TimePassed
-from paddock.core.fleet import Fleet, ForbiddenMove, Timer, TimerKind
+from paddock.core.fleet import Fleet, ForbiddenMove
 from paddock.core.invariants import violations
 from paddock.core.pressure import Rung
 from paddock.core.run import ALLOWED_MOVES, Ended, Outcome, Queued
 from paddock.core.step import step
+from paddock.core.timers import Timer, TimerKind
 from paddock.core.units import GIB
 from tests.kit.factories import a_policy, a_spec, with_parts
 from tests.kit.yard import Yard, refusals

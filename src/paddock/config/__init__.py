@@ -1,0 +1,1 @@
+"""Reading configuration: files with positions, every setting, layers. Decides nothing."""

@@ -1,0 +1,182 @@
+"""From settings to what the core and a run need: the policy of a host, the defaults of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from paddock.core.capacity import default_limit, host_reserve, max_agents, nominal_total
+from paddock.core.policy import Admission, BreakerPolicy, LadderPolicy, Policy, TimeoutPolicy
+from paddock.core.units import format_size
+
+from . import settings as s
+from .kinds import Share
+from .mistakes import ConfigError, Mistake, Place
+from .settings import Settings
+from .tool_walls import ToolWall
+
+# Megabytes of the config file are memory's, as all sizes here.
+_MB: Final = 1024 * 1024
+_USUAL_HIGH: Final = Share(75)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentsAtOnce:
+    """How many agents may run at once: what was asked, what the profile and the host allow."""
+
+    asked: int | None  # None: auto
+    profile_cap: int | None  # None: no cap
+    safe: int  # CAP-1, for agents of the default size
+
+    @property
+    def effective(self) -> int:
+        known = (self.asked, self.profile_cap, self.safe)
+        return min(number for number in known if number is not None)
+
+    @property
+    def configured(self) -> int | None:
+        """Without the host's own number, which admission works out from real sizes."""
+        known = [number for number in (self.asked, self.profile_cap) if number is not None]
+        return min(known, default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDefaults:
+    """What a run gets when it says nothing."""
+
+    limit_bytes: int
+    memory_high: int | Share
+    soft_limit_bytes: int
+    cpu_limit: float | None  # None: unlimited
+    pids_limit: int
+    driver: str
+    soft_timeout_s: float | None  # None: half of the hard one
+    tool_walls: tuple[ToolWall, ...]
+    max_repo_bytes: int
+    log_buffer_bytes: int
+    log_rotation_bytes: int
+    log_files_kept: int
+    full_log: bool
+    max_worktrees: int
+    worktree_idle_days: int
+    tui_log_lines: int
+
+    def high_bytes(self, limit_bytes: int) -> int:
+        """Where throttling begins for this limit; always below it."""
+        return high_bytes(self.memory_high, limit_bytes)
+
+
+def high_bytes(high: int | Share, limit_bytes: int) -> int:
+    if isinstance(high, Share):
+        return high.of(limit_bytes)
+    # A size that was set for larger runs says nothing about a smaller one.
+    return high if high < limit_bytes else _USUAL_HIGH.of(limit_bytes)
+
+
+def reserve_bytes(settings: Settings, total_bytes: int) -> int:
+    """What the host keeps. Set by a project it is never less than what the size asks for."""
+    total = nominal_total(total_bytes)
+    automatic, asked = host_reserve(total), settings[s.HOST_RESERVE]
+    if asked is None:
+        return automatic
+    if asked <= total - s.AGENT_SIZE.least:
+        return max(asked, automatic) if settings.reserve_at_least_auto else asked
+    held = settings.where(s.HOST_RESERVE)
+    mistake = Mistake(
+        held.at or Place(held.source),
+        s.HOST_RESERVE.key,
+        found=s.HOST_RESERVE.kind.show(asked),
+        allowed=f"auto, or less than the {format_size(total)} of this host, with room for an agent",
+    )
+    raise ConfigError([mistake])
+
+
+def agents_at_once(settings: Settings, total_bytes: int) -> AgentsAtOnce:
+    total = nominal_total(total_bytes)
+    reserve = reserve_bytes(settings, total)
+    each = default_limit(total, reserve_bytes=reserve, wanted_bytes=settings[s.MEMORY_LIMIT])
+    return AgentsAtOnce(
+        asked=settings[s.MAX_AGENTS],
+        profile_cap=settings.agents_cap.value,
+        safe=max_agents(total, reserve_bytes=reserve, per_agent_bytes=each),
+    )
+
+
+def to_policy(settings: Settings, total_bytes: int) -> Policy:
+    """The policy of a host of which `total_bytes` were measured.
+
+    The safe number (CAP-1) is for agents of the default size. With `admission: guaranteed` it is a
+    cap too. With `learned` it is not: smaller agents, and those known to be smaller, share what it
+    would leave idle (CAP-5), and admission's two sums keep them within the fleet's wall.
+    """
+    at_once = agents_at_once(settings, total_bytes)
+    admission = Admission(settings[s.ADMISSION])
+    guaranteed = admission is Admission.GUARANTEED
+    return Policy(
+        total_bytes=nominal_total(total_bytes),
+        reserve_bytes=reserve_bytes(settings, total_bytes),
+        admission=admission,
+        max_agents=at_once.effective if guaranteed else at_once.configured,
+        queue_depth=settings[s.QUEUE_DEPTH],
+        ladder=LadderPolicy(
+            skip_low=settings[s.SKIP_LOW],
+            queue=settings[s.LADDER_QUEUE],
+            preempt=settings[s.PREEMPT],
+            emergency=settings[s.EMERGENCY],
+            relief_target=settings[s.RELIEF_TARGET],
+        ),
+        breaker=BreakerPolicy(
+            failures=settings[s.BREAKER_FAILURES], window_s=settings[s.BREAKER_WINDOW]
+        ),
+        timeouts=TimeoutPolicy(simple_s=settings[s.AGENT_TIMEOUT]),
+    )
+
+
+def run_defaults(settings: Settings, total_bytes: int) -> RunDefaults:
+    """The limit is what fits this host, where the usual one does not."""
+    # What the core would admit, not only what the wall holds: a run that asked for nothing must
+    # not be refused for what it never asked.
+    limit = min(settings[s.MEMORY_LIMIT], to_policy(settings, total_bytes).largest_bytes)
+    return RunDefaults(
+        limit_bytes=limit,
+        memory_high=settings[s.MEMORY_HIGH],
+        soft_limit_bytes=min(settings[s.SOFT_MEMORY_LIMIT], limit),
+        cpu_limit=settings[s.CPU_LIMIT],
+        pids_limit=settings[s.PIDS_LIMIT],
+        driver=settings[s.SANDBOX_DRIVER],
+        soft_timeout_s=settings[s.SOFT_TIMEOUT],
+        tool_walls=settings[s.TOOL_WALLS],
+        max_repo_bytes=settings[s.MAX_REPO_SIZE] * _MB,
+        log_buffer_bytes=settings[s.LOG_BUFFER] * _MB,
+        log_rotation_bytes=settings[s.LOG_ROTATION] * _MB,
+        log_files_kept=settings[s.LOG_FILES],
+        full_log=settings[s.FULL_LOG],
+        max_worktrees=settings[s.MAX_WORKTREES],
+        worktree_idle_days=settings[s.WORKTREE_IDLE],
+        tui_log_lines=settings[s.TUI_LINES],
+    )
+
+
+def notes(settings: Settings, total_bytes: int) -> Iterator[str]:
+    """What is legal and still not what was asked for: a cap that bites, a limit that cannot fit."""
+    at_once = agents_at_once(settings, total_bytes)
+    held, profile = settings.where(s.MAX_AGENTS), settings.profile.value
+    asked, cap, safe = at_once.asked, at_once.profile_cap, at_once.safe
+    if asked is not None and cap is not None and asked > cap:
+        yield (
+            f"{held.source}: {asked} agents at once are asked for, but the profile {profile} "
+            f"allows {cap}; choose another with performance_profile, as in host"
+        )
+    if asked is not None and safe < min(asked, cap or asked):
+        yield (
+            f"{held.source}: {asked} agents at once are asked for, but {safe} of "
+            f"{s.MEMORY_LIMIT.kind.show(settings[s.MEMORY_LIMIT])} are safe on this host"
+        )
+    limit = run_defaults(settings, total_bytes).limit_bytes
+    if limit < settings[s.MEMORY_LIMIT]:
+        yield (
+            f"runs that say nothing get {format_size(limit)}: the "
+            f"{s.MEMORY_LIMIT.kind.show(settings[s.MEMORY_LIMIT])} of "
+            f"{s.MEMORY_LIMIT.key} would not fit this host"
+        )

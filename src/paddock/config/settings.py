@@ -1,0 +1,283 @@
+"""Every setting in one table: its name, kind, default, whom it binds. Reads no files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, Generic, TypeVar, cast
+
+from paddock.core.units import GIB, MIB, PIB
+
+from .kinds import (
+    Choice,
+    Duration,
+    Flag,
+    Kind,
+    Number,
+    OrWord,
+    Size,
+    SizeOrShare,
+    Whole,
+)
+from .located import written
+from .mistakes import Place
+from .tool_walls import ToolWalls
+
+T = TypeVar("T")
+
+BUILT_IN: Final = "built in"
+DRIVERS: Final = ("auto", "local", "container", "kubernetes", "fake")
+AGENT_SIZE: Final = Size(16 * MIB, 1024 * GIB)
+CPUS: Final = Number(0.1, 1024)
+PIDS: Final = Whole(16, 65536)
+DRIVER: Final = Choice(DRIVERS)
+# More than this needs the slots of `paddock host setup`, and so the profile `host`.
+WORKTREES_UNPREPARED: Final = 50
+
+
+class Stricter(StrEnum):
+    """In which direction a key of the whole host gets stricter; a project may only go there."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+    GUARANTEED = "guaranteed"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting(Generic[T]):
+    key: str  # dotted, as in `performance.agent_timeout`
+    kind: Kind[T]
+    default: str  # as it would be written in a file
+    about: str
+    stricter: Stricter | None = None  # set: a key of the whole host
+
+    @property
+    def section(self) -> str:
+        return self.key.partition(".")[0]
+
+    @property
+    def name(self) -> str:
+        return self.key.partition(".")[2]
+
+    @property
+    def host_wide(self) -> bool:
+        return self.stricter is not None
+
+    def built_in(self) -> T:
+        return self.kind.read(written(self.default, file=BUILT_IN))
+
+
+MAX_AGENTS: Final = Setting(
+    "performance.max_concurrent_agents",
+    OrWord("auto", Whole(1, 1000)),
+    "auto",
+    "Agents at once. Capped by the profile, and always by what is safe on this host.",
+    Stricter.LOWER,
+)
+AGENT_TIMEOUT: Final = Setting(
+    "performance.agent_timeout",
+    Duration(60, 3600),
+    "900",
+    "Hard timeout of a simple run; a medium one gets twice, a complex one three times as much.",
+)
+SOFT_TIMEOUT: Final = Setting(
+    "performance.soft_timeout",
+    OrWord("half", Duration(30, 3600)),
+    "half",
+    "When a run is told that its time is running out; half of its hard timeout unless set.",
+)
+MAX_REPO_SIZE: Final = Setting(
+    "performance.max_repo_size_mb",
+    Whole(100, 50000, "MB"),
+    "5000",
+    "A larger working tree is asked about before it is used.",
+)
+LOG_BUFFER: Final = Setting(
+    "performance.log_buffer_size_mb",
+    Whole(1, 100, "MB"),
+    "10",
+    "Live output kept for each agent; at this size it is rotated.",
+)
+LOG_ROTATION: Final = Setting(
+    "performance.log_rotation_size_mb",
+    Whole(10, 500, "MB"),
+    "50",
+    "All logs of one agent together; the oldest go first.",
+)
+LOG_FILES: Final = Setting(
+    "performance.log_files_kept",
+    Whole(1, 100),
+    "3",
+    "Rotated log files kept for each agent.",
+)
+FULL_LOG: Final = Setting(
+    "performance.full_log",
+    Flag(),
+    "false",
+    "Keep all output on disk, compressed, instead of the newest only.",
+)
+MAX_WORKTREES: Final = Setting(
+    "performance.max_worktrees",
+    Whole(1, 500),
+    "10",
+    f"Worktrees at once. More than {WORKTREES_UNPREPARED} only with the profile host.",
+)
+WORKTREE_IDLE: Final = Setting(
+    "performance.worktree_idle_days",
+    Whole(1, 365, "days"),
+    "7",
+    "A clean worktree that was not used this long is removed.",
+)
+TUI_LINES: Final = Setting(
+    "performance.tui_log_lines",
+    Whole(100, 10000),
+    "2000",
+    "Lines of each agent's output that displays keep.",
+)
+SANDBOX_DRIVER: Final = Setting(
+    "sandbox.driver",
+    DRIVER,
+    "auto",
+    "Where agents live; auto takes the strongest isolation this host has.",
+)
+MEMORY_LIMIT: Final = Setting(
+    "sandbox.memory_limit",
+    AGENT_SIZE,
+    "4G",
+    "The wall of one agent, unless its run says otherwise.",
+)
+MEMORY_HIGH: Final = Setting(
+    "sandbox.memory_high",
+    SizeOrShare(AGENT_SIZE),
+    "75%",
+    "Where the kernel begins to hold an agent back: a share of its limit, or a size below it.",
+)
+SOFT_MEMORY_LIMIT: Final = Setting(
+    "sandbox.soft_memory_limit",
+    AGENT_SIZE,
+    "2G",
+    "The limit where the host has no walls (plain processes); never above the hard one.",
+)
+CPU_LIMIT: Final = Setting(
+    "sandbox.cpu_limit",
+    OrWord("unlimited", CPUS),
+    "unlimited",
+    "Cores an agent may use. CPU may burst, so there is no limit unless one is asked for.",
+)
+PIDS_LIMIT: Final = Setting(
+    "sandbox.pids_limit",
+    PIDS,
+    "512",
+    "Processes and threads of one agent.",
+)
+HOST_RESERVE: Final = Setting(
+    "sandbox.host_memory_reserve",
+    OrWord("auto", Size(MIB, PIB)),
+    "auto",
+    "Memory that the host keeps for itself; auto goes by its size.",
+    Stricter.HIGHER,
+)
+TOOL_WALLS: Final = Setting(
+    "sandbox.tool_walls",
+    ToolWalls(AGENT_SIZE),
+    "[]",
+    "Commands of an agent that get a wall or a host-wide lease of their own.",
+)
+_PERCENT: Final = Number(30, 99)
+SKIP_LOW: Final = Setting(
+    "ladder.skip_low",
+    _PERCENT,
+    "70",
+    "Percent of memory in use at which heartbeats and low priority are skipped.",
+    Stricter.LOWER,
+)
+LADDER_QUEUE: Final = Setting(
+    "ladder.queue",
+    _PERCENT,
+    "80",
+    "Percent of memory in use at which runs are queued instead of started.",
+    Stricter.LOWER,
+)
+PREEMPT: Final = Setting(
+    "ladder.preempt",
+    _PERCENT,
+    "85",
+    "Percent of memory in use at which the lowest priority is frozen, stopped and requeued.",
+    Stricter.LOWER,
+)
+EMERGENCY: Final = Setting(
+    "ladder.emergency",
+    _PERCENT,
+    "95",
+    "Percent of memory in use at which agents are killed until the relief target is reached.",
+    Stricter.LOWER,
+)
+RELIEF_TARGET: Final = Setting(
+    "ladder.relief_target",
+    _PERCENT,
+    "75",
+    "Percent of memory in use at which relief is enough; below preempt.",
+    Stricter.LOWER,
+)
+QUEUE_DEPTH: Final = Setting(
+    "queue.depth",
+    Whole(1, 1_000_000),
+    "1000",
+    "Runs that may wait; one more is refused.",
+    Stricter.LOWER,
+)
+ADMISSION: Final = Setting(
+    "queue.admission",
+    Choice(("learned", "guaranteed")),
+    "learned",
+    "Count a run with the size its group was seen to need, or always with its full limit.",
+    Stricter.GUARANTEED,
+)
+BREAKER_FAILURES: Final = Setting(
+    "breaker.failures",
+    Whole(1, 100),
+    "3",
+    "Failures of a group within the window that open its breaker.",
+)
+BREAKER_WINDOW: Final = Setting(
+    "breaker.window",
+    Duration(1, 3600),
+    "60s",
+    "How long a failure counts.",
+)
+
+SETTINGS: Final[tuple[Setting[Any], ...]] = tuple(
+    value for value in list(globals().values()) if isinstance(value, Setting)
+)
+BY_KEY: Final[Mapping[str, Setting[Any]]] = {setting.key: setting for setting in SETTINGS}
+SECTIONS: Final = tuple(dict.fromkeys(setting.section for setting in SETTINGS))
+HOST_WIDE: Final = tuple(setting for setting in SETTINGS if setting.host_wide)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A value and where it comes from."""
+
+    value: Any
+    source: str  # `built in`, `profile high` or file:line
+    at: Place | None = None  # where it is written; None when built in or from a built-in profile
+    explicit: bool = False  # written as this key in a file, not through a profile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All settings as they stand for one working directory (or for the whole host)."""
+
+    held: Mapping[str, Held]
+    profile: Held
+    agents_cap: Held  # the profile's; None: no cap but the safe number
+    files: tuple[str, ...] = ()  # those that were read, weakest first
+    # A project's reserve against `auto`: only the host's size tells which of the two is stricter.
+    reserve_at_least_auto: bool = False
+
+    def __getitem__(self, setting: Setting[T]) -> T:
+        return cast("T", self.held[setting.key].value)
+
+    def where(self, setting: Setting[Any]) -> Held:
+        return self.held[setting.key]

@@ -1,0 +1,130 @@
+"""What somebody asks to be run, with every option of `run` and `submit`; and what the core sees."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from posixpath import normpath
+from typing import Literal
+
+from paddock.config.kinds import Share
+from paddock.config.policy import RunDefaults, high_bytes
+from paddock.core.run import Complexity, Priority, RunSpec
+
+PriorityWord = Literal["critical", "high", "normal", "low"]
+ComplexityWord = Literal["simple", "medium", "complex"]
+DriverWord = Literal["auto", "local", "container", "kubernetes", "fake"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step of a stepped run; a checkpoint follows it (STEP-1)."""
+
+    name: str
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """Exactly one of `command`, `agent` with `prompt`, and `steps` is set.
+
+    None means that nothing was said: the configuration decides. `math.inf` is no JSON, so what
+    has no bound is a word.
+    """
+
+    name: str
+    command: tuple[str, ...] = ()
+    agent: str | None = None
+    prompt: str | None = None
+    steps: tuple[Step, ...] = ()
+    priority: PriorityWord = "normal"
+    memory_bytes: int | None = None
+    memory_high_bytes: int | None = None
+    memory_high_percent: float | None = None
+    cpu: float | Literal["unlimited"] | None = None
+    pids: int | None = None
+    timeout_s: float | Literal["none"] | None = None
+    soft_timeout_s: float | None = None
+    complexity: ComplexityWord | None = None
+    dir: str | None = None
+    repo: str | None = None
+    branch: str | None = None
+    ready_marker: str | None = None
+    role: str | None = None
+    model: str | None = None
+    group: str | None = None
+    needs: tuple[str, ...] = ()
+    retries: int = 0
+    # Values are secrets: they show in no message, log or story.
+    env: dict[str, str] = field(default_factory=dict, repr=False)
+    stdin: bool = False
+    on_end: str | None = None
+    driver: DriverWord | None = None
+    performance_profile: str | None = None
+    strict: bool = False
+
+    @property
+    def group_or_default(self) -> str:
+        """Agent × repository × role, as far as they are known: `claude/payments/review`."""
+        if self.group is not None:
+            return self.group
+        parts = (_agent_word(self), _place_word(self), self.role)
+        return "/".join(part for part in parts if part) or self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeartbeatRequest:
+    """A periodic run of low priority; `run.name` names it."""
+
+    every_s: float
+    run: RunRequest
+
+
+def to_spec(
+    request: RunRequest,
+    defaults: RunDefaults,
+    *,
+    ids: Mapping[str, str],
+    hard_wall: bool = True,
+) -> RunSpec:
+    """What decisions need of a request. `ids` gives the id of each name, its own included; a need
+    that is not in it is an id already. Without a hard wall the driver samples a soft limit."""
+    limit = request.memory_bytes or defaults.limit_bytes
+    # A run that asked for its memory gets it: the configured soft limit is for those that did not.
+    soft = limit if request.memory_bytes else min(defaults.soft_limit_bytes, limit)
+    said = request.soft_timeout_s
+    return RunSpec(
+        id=ids[request.name],
+        name=request.name,
+        group=request.group_or_default,
+        limit_bytes=limit,
+        priority=Priority[request.priority.upper()],
+        soft_limit_bytes=None if hard_wall else soft,
+        complexity=Complexity(request.complexity or Complexity.MEDIUM),
+        hard_timeout_s=math.inf if request.timeout_s == "none" else request.timeout_s,
+        soft_timeout_s=defaults.soft_timeout_s if said is None else said,
+        needs=tuple(ids.get(need, need) for need in request.needs),
+        retries=request.retries,
+    )
+
+
+def memory_high_bytes(request: RunRequest, defaults: RunDefaults) -> int:
+    """Where throttling begins for this run; always below its limit."""
+    limit = request.memory_bytes or defaults.limit_bytes
+    if request.memory_high_percent is not None:
+        return Share(request.memory_high_percent).of(limit)
+    return high_bytes(request.memory_high_bytes or defaults.memory_high, limit)
+
+
+def _agent_word(request: RunRequest) -> str:
+    if request.agent is not None:
+        return request.agent
+    command = request.command or (request.steps[0].command if request.steps else ())
+    return PurePath(command[0]).name if command else ""
+
+
+def _place_word(request: RunRequest) -> str:
+    where = request.repo or request.dir or ""
+    return PurePath(normpath(where.replace(":", "/"))).name.removesuffix(".git") if where else ""

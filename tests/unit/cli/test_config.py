@@ -1,0 +1,168 @@
+"""`paddock config` as people and scripts see it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paddock.cli.main import main
+from paddock.config.settings import SETTINGS
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with nobody's configuration but its own."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg"))
+    monkeypatch.delenv("PADDOCK_PROFILE", raising=False)
+    monkeypatch.setattr("paddock.config.layers.HOST_FILE", tmp_path / "etc/config.yaml")
+    work = tmp_path / "work"
+    work.mkdir()
+    monkeypatch.chdir(work)
+    return work
+
+
+def write(project: Path, text: str) -> Path:
+    file = project / ".paddock/config.yaml"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def shown(capsys: Capture, *args: str) -> dict[str, Any]:
+    assert main(["config", "show", "--json", *args]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+@pytest.mark.usefixtures("project")
+def test_show_says_each_value_and_where_it_comes_from_aligned(capsys: Capture) -> None:
+    assert main(["config", "show"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(SETTINGS) + 1
+    assert "performance_profile                medium     built in" in lines
+    assert "performance.log_buffer_size_mb     10         profile medium" in lines
+    assert any("auto       built in; at most 5 by profile medium" in line for line in lines)
+
+
+def test_show_names_file_and_line(project: Path, capsys: Capture) -> None:
+    file = write(project, "sandbox:\n  memory_limit: 2G\n")
+    assert main(["config", "show"]) == 0
+    assert f"sandbox.memory_limit               2G         {file}:2" in capsys.readouterr().out
+    found = shown(capsys)
+    (limit,) = [each for each in found["settings"] if each["key"] == "sandbox.memory_limit"]
+    assert (limit["file"], limit["line"], limit["raw"]) == (str(file), 2, 2 * 1024**3)
+    assert (limit["value"], limit["default"], limit["host_wide"]) == ("2G", "4G", False)
+    assert found["files"] == [str(file)]
+
+
+@pytest.mark.usefixtures("project")
+def test_show_with_another_profile(capsys: Capture) -> None:
+    found = shown(capsys, "--performance-profile", "tiny")
+    assert found["profile"] == {"name": "tiny", "source": "--performance-profile"}
+    assert found["max_agents_by_profile"] == 2
+    values = {each["key"]: each["value"] for each in found["settings"]}
+    assert (values["sandbox.memory_limit"], values["queue.depth"]) == ("400M", "5")
+    assert main(["config", "show", "--performance-profile", "tny"]) == 2
+    assert "did you mean tiny?" in capsys.readouterr().err
+
+
+def test_a_broken_file_is_exit_2_with_every_mistake(project: Path, capsys: Capture) -> None:
+    file = write(project, "queue:\n  depth: 0\n  dept: 1\n")
+    assert main(["config", "show"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines() == [
+        f"{file}:2: queue.depth: found 0; allowed: a whole number from 1 to 1000000",
+        f"{file}:3: queue.dept: found an unknown key; allowed: admission, depth; "
+        "did you mean depth?",
+        "paddock: 2 mistakes in the configuration",
+    ]
+    assert main(["config", "check", "--json"]) == 2
+    found = json.loads(capsys.readouterr().out)
+    assert found["ok"] is False
+    assert found["mistakes"][1] == {
+        "file": str(file),
+        "line": 3,
+        "column": 3,
+        "key": "queue.dept",
+        "found": "an unknown key",
+        "allowed": "admission, depth",
+        "nearest": "depth",
+    }
+
+
+def test_check_says_what_is_in_order(project: Path, capsys: Capture) -> None:
+    assert main(["config", "check"]) == 0
+    assert "no configuration files here" in capsys.readouterr().out
+    file = write(project, "queue: {depth: 5}\n")
+    assert main(["config", "check"]) == 0
+    assert capsys.readouterr().out == f"{file}: no mistakes\n"
+
+
+def test_check_holds_the_values_against_this_host(project: Path, capsys: Capture) -> None:
+    file = write(project, "sandbox: {host_memory_reserve: 900T}\n")
+    for name in ("check", "show"):
+        assert main(["config", name]) == 2
+        err = capsys.readouterr().err
+        assert f"{file}:1: sandbox.host_memory_reserve: found 900T; allowed: auto, or less" in err
+
+
+def test_check_takes_files_and_looks_at_each(project: Path, capsys: Capture) -> None:
+    good, bad = project / "good.yaml", project / "bad.yaml"
+    good.write_text("queue: {depth: 2000}\n", encoding="utf-8")
+    bad.write_text("queue: {depth: x}\n", encoding="utf-8")
+    assert main(["config", "check", str(good)]) == 0
+    assert main(["config", "check", str(good), str(bad), "nowhere.yaml"]) == 2
+    err = capsys.readouterr().err
+    assert "bad.yaml:1: queue.depth: found 'x'" in err
+    assert "nowhere.yaml: found no readable file" in err
+
+
+def test_schema_is_json(capsys: Capture) -> None:
+    assert main(["config", "schema"]) == 0
+    assert json.loads(capsys.readouterr().out)["$schema"].endswith("2020-12/schema")
+
+
+def test_init_writes_a_file_that_changes_nothing_and_never_overwrites(
+    project: Path, capsys: Capture
+) -> None:
+    before = shown(capsys)["settings"]
+    assert main(["config", "init"]) == 0
+    assert "wrote .paddock/config.yaml" in capsys.readouterr().out
+    assert main(["config", "check"]) == 0
+    capsys.readouterr()
+    assert shown(capsys)["settings"] == before
+    write(project, "# mine\n")
+    capsys.readouterr()
+    assert main(["config", "init"]) == 2
+    assert "is already there and stays as it is" in capsys.readouterr().err
+    assert (project / ".paddock/config.yaml").read_text(encoding="utf-8") == "# mine\n"
+
+
+def test_init_follows_no_link_elsewhere(project: Path) -> None:
+    (project / ".paddock").mkdir()
+    (project / ".paddock/config.yaml").symlink_to(project / "elsewhere")
+    assert main(["config", "init"]) == 2
+    assert not (project / "elsewhere").exists()
+
+
+def test_a_cap_that_bites_is_said_on_stderr(project: Path, capsys: Capture) -> None:
+    write(project, "performance: {max_concurrent_agents: 300}\n")
+    assert main(["config", "show"]) == 0
+    assert "the profile medium allows 5" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["show", "check", "schema", "init"])
+def test_every_subcommand_has_help_with_an_example(name: str, capsys: Capture) -> None:
+    assert main(["config", name, "--help"]) == 0
+    assert f"paddock config {name}" in capsys.readouterr().out.partition("Example")[2]
+
+
+def test_an_unknown_subcommand_is_bad_usage(capsys: Capture) -> None:
+    assert main(["config", "shwo"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -1,0 +1,135 @@
+"""What the core gets from the settings."""
+
+from __future__ import annotations
+
+import pytest
+
+from paddock.config.kinds import Share
+from paddock.config.mistakes import ConfigError
+from paddock.config.policy import agents_at_once, notes, run_defaults, to_policy
+from paddock.config.tool_walls import ToolWall
+from paddock.core.policy import Admission, BreakerPolicy, LadderPolicy, Policy, TimeoutPolicy
+from paddock.core.units import GIB, MIB
+from tests.unit.config.files import settings
+
+
+def test_the_built_in_settings_are_the_cores_own_defaults() -> None:
+    policy = to_policy(settings(), 16 * GIB)
+    assert policy == Policy(total_bytes=16 * GIB, reserve_bytes=8 * GIB, max_agents=5)
+
+
+def test_every_key_of_the_host_reaches_the_core() -> None:
+    policy = to_policy(
+        settings(
+            "performance: {agent_timeout: 600, max_concurrent_agents: 3}\n"
+            "ladder: {skip_low: 50, queue: 60, preempt: 70, emergency: 80, relief_target: 55}\n"
+            "queue: {depth: 9, admission: guaranteed}\n"
+            "breaker: {failures: 7, window: 2m}\n"
+            "sandbox: {host_memory_reserve: 6G, memory_limit: 1G}"
+        ),
+        16 * GIB,
+    )
+    assert policy.ladder == LadderPolicy(
+        skip_low=50, queue=60, preempt=70, emergency=80, relief_target=55
+    )
+    assert policy.breaker == BreakerPolicy(failures=7, window_s=120)
+    assert policy.timeouts == TimeoutPolicy(simple_s=600)
+    assert (policy.queue_depth, policy.admission) == (9, Admission.GUARANTEED)
+    assert (policy.max_agents, policy.reserve_bytes) == (3, 6 * GIB)
+
+
+@pytest.mark.parametrize(
+    ("gib", "memory", "safe"),
+    [(16, "4G", 2), (32, "4G", 4), (64, "4G", 8), (128, "4G", 12), (16, "2G", 4), (16, "8G", 1)],
+)
+def test_the_safe_number_is_that_of_the_capacity_rule(gib: int, memory: str, safe: int) -> None:
+    found = agents_at_once(settings(f"sandbox: {{memory_limit: {memory}}}"), gib * GIB)
+    assert found.safe == safe
+
+
+@pytest.mark.parametrize(
+    ("text", "profile", "gib", "effective"),
+    [
+        ("", "medium", 16, 2),
+        ("", "medium", 64, 5),
+        ("", "host", 1536, 326),
+        ("performance: {max_concurrent_agents: 3}", "medium", 64, 3),
+        ("performance: {max_concurrent_agents: 300}", "medium", 1536, 5),
+        ("performance: {max_concurrent_agents: 300}", "host", 1536, 300),
+        ("performance: {max_concurrent_agents: 1000}", "host", 1536, 326),
+    ],
+)
+def test_agents_at_once_are_the_least_of_asked_profile_and_safe(
+    text: str, profile: str, gib: int, effective: int
+) -> None:
+    found = agents_at_once(settings(text, profile=profile), gib * GIB)
+    assert found.effective == effective
+    guaranteed = settings(f"{text}\nqueue: {{admission: guaranteed}}", profile=profile)
+    assert to_policy(guaranteed, gib * GIB).max_agents == effective
+
+
+def test_learned_sizes_may_pass_the_safe_number_but_never_what_is_configured() -> None:
+    assert to_policy(settings(profile="host"), 16 * GIB).max_agents is None
+    assert to_policy(settings(profile="high"), 16 * GIB).max_agents == 10
+
+
+def test_a_reserve_that_leaves_nothing_is_refused_with_its_place() -> None:
+    found = settings("sandbox: {host_memory_reserve: 16G}")
+    with pytest.raises(ConfigError, match=r":1: sandbox\.host_memory_reserve: found 16G; allowed"):
+        to_policy(found, 16 * GIB)
+
+
+def test_a_projects_reserve_is_never_less_than_the_automatic_one() -> None:
+    less = settings(project="sandbox: {host_memory_reserve: 2G}")
+    more = settings(project="sandbox: {host_memory_reserve: 10G}")
+    assert to_policy(less, 16 * GIB).reserve_bytes == 8 * GIB
+    assert to_policy(more, 16 * GIB).reserve_bytes == 10 * GIB
+    assert (
+        to_policy(settings("sandbox: {host_memory_reserve: 2G}"), 16 * GIB).reserve_bytes == 2 * GIB
+    )
+
+
+def test_a_run_that_says_nothing_gets_these() -> None:
+    found = run_defaults(settings(), 16 * GIB)
+    assert (found.limit_bytes, found.soft_limit_bytes) == (4 * GIB, 2 * GIB)
+    assert found.high_bytes(found.limit_bytes) == 3 * GIB
+    assert (found.cpu_limit, found.pids_limit, found.driver) == (None, 512, "auto")
+    assert (found.soft_timeout_s, found.tool_walls) == (None, ())
+    assert (found.log_buffer_bytes, found.log_rotation_bytes) == (10 * MIB, 50 * MIB)
+
+
+def test_on_a_small_host_the_default_limit_is_what_fits_and_that_is_said() -> None:
+    found = settings()
+    defaults = run_defaults(found, 2 * GIB)
+    assert (defaults.limit_bytes, defaults.soft_limit_bytes) == (GIB, GIB)
+    assert list(notes(found, 2 * GIB)) == [
+        "runs that say nothing get 1 GiB: the 4G of sandbox.memory_limit would not fit this host"
+    ]
+
+
+@pytest.mark.parametrize("total", [GIB, 2 * GIB, 3 * GIB, 16 * GIB])
+@pytest.mark.parametrize("reserve", ["auto", "100M", "900M"])
+def test_the_default_limit_is_one_that_the_core_would_admit(total: int, reserve: str) -> None:
+    found = settings(f"sandbox: {{host_memory_reserve: {reserve}}}")
+    limit = run_defaults(found, total).limit_bytes
+    assert 0 < limit <= to_policy(found, total).largest_bytes
+
+
+def test_a_cap_that_bites_is_said() -> None:
+    found = settings("performance: {max_concurrent_agents: 300}")
+    (by_profile, by_host) = notes(found, 16 * GIB)
+    assert "300 agents at once are asked for, but the profile medium allows 5" in by_profile
+    assert "2 of 4G are safe on this host" in by_host
+    assert list(notes(settings(), 16 * GIB)) == []
+
+
+def test_a_high_mark_set_for_large_runs_does_not_bind_a_small_one() -> None:
+    found = run_defaults(settings("sandbox: {memory_high: 3500M}"), 64 * GIB)
+    assert found.high_bytes(4 * GIB) == 3500 * MIB
+    assert found.high_bytes(2 * GIB) == Share(75).of(2 * GIB)
+
+
+def test_tool_walls_are_kept() -> None:
+    text = "sandbox: {tool_walls: [{command: 'cargo*', memory: 6G, lease: build}]}"
+    (wall,) = run_defaults(settings(text), 64 * GIB).tool_walls
+    assert wall == ToolWall(command="cargo*", memory_bytes=6 * GIB, lease="build")

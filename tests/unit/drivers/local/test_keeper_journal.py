@@ -1,0 +1,82 @@
+"""The journal: what is written can be read, torn or not, and it does not grow for ever."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paddock.drivers.local.keeper.journal import REWRITE_ABOVE_BYTES, Journal, read_journal
+
+HEADER = {"keeper": {"pid": 1}}
+
+
+class Kept:
+    """A journal and the endings it is about."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.journal = Journal(str(path), HEADER)
+        self.endings: dict[str, dict[str, Any]] = {}
+
+    def end(self, name: str, size: int = 10) -> None:
+        self.endings[name] = {"attempt": name, "filler": "x" * size}
+        self.journal.add(self.endings[name], lambda: list(self.endings.values()))
+
+    def forget(self, name: str) -> None:
+        del self.endings[name]
+        self.journal.forgot(len(self.endings), lambda: list(self.endings.values()))
+
+    def read(self) -> list[str]:
+        header, *records = read_journal(str(self.path))
+        assert header == HEADER
+        return [record["attempt"] for record in records]
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    return Kept(tmp_path / "journal")
+
+
+def test_there_may_be_none(tmp_path: Path) -> None:
+    assert read_journal(str(tmp_path / "nothing")) == []
+
+
+def test_endings_are_read_in_order(kept: Kept) -> None:
+    for name in ("a", "b", "c"):
+        kept.end(name)
+    kept.journal.sync()
+    assert kept.read() == ["a", "b", "c"]
+    assert not kept.journal.unsynced
+    kept.journal.close()
+
+
+def test_a_torn_line_costs_only_itself(kept: Kept) -> None:
+    kept.end("a")
+    kept.end("b")
+    kept.journal.close()
+    kept.path.write_bytes(kept.path.read_bytes()[:-5])
+    assert kept.read() == ["a"]
+
+
+def test_it_stays_small_while_endings_come_and_are_forgotten(kept: Kept) -> None:
+    kept.end("first")
+    for number in range(3000):
+        kept.end(f"a{number}", size=100)
+        kept.forget(f"a{number}")
+    assert kept.path.stat().st_size < REWRITE_ABOVE_BYTES + 4096
+    assert kept.read()[0] == "first"
+    kept.journal.close()
+
+
+def test_what_could_not_be_written_is_written_when_it_can(kept: Kept) -> None:
+    hindrance = kept.path.with_name("journal.new")
+    hindrance.mkdir()
+    kept.end("a")
+    kept.end("b")
+    assert read_journal(str(kept.path)) == []
+    hindrance.rmdir()
+    kept.end("c")
+    assert kept.read() == ["a", "b", "c"]
+    kept.journal.close()

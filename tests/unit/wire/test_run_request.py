@@ -1,0 +1,78 @@
+"""From a request to what the core sees, and over the wire and back."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+
+from paddock.config.policy import run_defaults
+from paddock.core.run import Complexity, Priority
+from paddock.core.units import GIB
+from paddock.wire.run_request import RunRequest, Step, memory_high_bytes, to_spec
+from tests.unit.config.files import settings
+
+DEFAULTS = run_defaults(settings(), 64 * GIB)
+
+
+def test_a_request_that_says_nothing_gets_the_defaults() -> None:
+    spec = to_spec(RunRequest(name="a", command=("x",)), DEFAULTS, ids={"a": "r1"})
+    assert (spec.id, spec.name, spec.group) == ("r1", "a", "x")
+    assert (spec.limit_bytes, spec.soft_limit_bytes) == (4 * GIB, None)
+    assert (spec.priority, spec.complexity) == (Priority.NORMAL, Complexity.MEDIUM)
+    assert (spec.hard_timeout_s, spec.soft_timeout_s) == (None, None)
+
+
+def test_what_a_request_says_reaches_the_core() -> None:
+    request = RunRequest(
+        name="a",
+        command=("x",),
+        priority="critical",
+        memory_bytes=GIB,
+        timeout_s=7200.0,
+        soft_timeout_s=60.0,
+        complexity="complex",
+        needs=("b", "r7"),
+        retries=2,
+        group="g",
+    )
+    spec = to_spec(request, DEFAULTS, ids={"a": "r1", "b": "r2"})
+    assert (spec.priority, spec.complexity) == (Priority.CRITICAL, Complexity.COMPLEX)
+    assert (spec.limit_bytes, spec.group, spec.retries) == (GIB, "g", 2)
+    assert (spec.hard_timeout_s, spec.soft_timeout_s) == (7200.0, 60.0)
+    assert spec.needs == ("r2", "r7")
+
+
+def test_no_timeout_is_infinite_and_a_configured_soft_one_counts() -> None:
+    defaults = run_defaults(settings("performance: {soft_timeout: 5m}"), 64 * GIB)
+    spec = to_spec(RunRequest(name="a", timeout_s="none"), defaults, ids={"a": "a"})
+    assert (spec.hard_timeout_s, spec.soft_timeout_s) == (math.inf, 300.0)
+
+
+def test_the_soft_limit_is_only_for_drivers_without_walls_and_follows_what_was_asked() -> None:
+    def soft(request: RunRequest) -> int | None:
+        return to_spec(request, DEFAULTS, ids={"a": "a"}, hard_wall=False).soft_limit_bytes
+
+    assert soft(RunRequest(name="a")) == 2 * GIB
+    assert soft(RunRequest(name="a", memory_bytes=GIB)) == GIB
+    assert soft(RunRequest(name="a", memory_bytes=8 * GIB)) == 8 * GIB
+
+
+def test_the_high_mark_is_always_below_the_limit() -> None:
+    assert memory_high_bytes(RunRequest(name="a"), DEFAULTS) == 3 * GIB
+    half = RunRequest(name="a", memory_bytes=2 * GIB, memory_high_percent=50.0)
+    assert memory_high_bytes(half, DEFAULTS) == GIB
+    above = RunRequest(name="a", memory_bytes=2 * GIB, memory_high_bytes=3 * GIB)
+    assert memory_high_bytes(above, DEFAULTS) == 3 * GIB // 2
+
+
+def test_a_request_survives_json() -> None:
+    request = RunRequest(
+        name="a",
+        steps=(Step(name="s", command=("x", "y")),),
+        cpu="unlimited",
+        timeout_s="none",
+        env={"A": "1"},
+        memory_high_percent=60.0,
+    )
+    assert msgspec.json.decode(msgspec.json.encode(request), type=RunRequest) == request
