@@ -6,13 +6,16 @@ The methods are those the design implies today. Results that take time come back
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from paddock.core.events import Event, Host
-from paddock.core.run import Attempt, Run
+from paddock.core.fleet import Change
+from paddock.core.group import GroupFacts
+from paddock.core.heartbeat import Heartbeat
+from paddock.core.run import Attempt, Outcome, Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,16 +73,113 @@ class Driver(Protocol):
         """After a restart: the attempts still there; from now on they report through `tell`."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """How the attempts of a run are started; decisions never see it."""
+
+    command: tuple[str, ...]
+    directory: Path
+    # Kept nowhere but in the store, and there until the run ends: None from then on.
+    environment: Mapping[str, str] | None = field(repr=False)
+    stdin: Path | None = None  # None: /dev/null
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What one step changed, as values that no later step touches."""
+
+    at: float
+    changes: tuple[Change, ...] = ()
+    groups: Mapping[str, GroupFacts] = field(default_factory=dict)
+    heartbeats: tuple[Heartbeat, ...] = ()
+    removed_heartbeats: tuple[str, ...] = ()
+    # Of new runs, by id. A beat without one of its own gets a copy of its heartbeat's.
+    recipes: Mapping[str, Recipe] = field(default_factory=dict)
+    heartbeat_recipes: Mapping[str, Recipe] = field(default_factory=dict)
+    epoch: int | None = None  # None: as before
+    boot_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """All that `core.restore` needs, and what the daemon must know of the one before it."""
+
+    runs: tuple[Run, ...] = ()  # all that have not ended, then the newest that have
+    groups: Mapping[str, GroupFacts] = field(default_factory=dict)
+    heartbeats: tuple[Heartbeat, ...] = ()
+    at: float = 0.0  # the fleet's time at the last step
+    sequence: int = 0  # the highest ever given, also to runs that are no longer there
+    epoch: int = 0
+    boot_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One line of a run's story; one with `moves` above 1 stands for as many that are not kept."""
+
+    at: float
+    state: str
+    attempt: int
+    because: str
+    moves: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which ended runs are asked for; None asks for any."""
+
+    name: str | None = None
+    group: str | None = None
+    outcome: Outcome | None = None
+    since_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keep:
+    """How much of the past is kept. What has not ended is never removed."""
+
+    runs: int = 10_000
+    age_s: float = 30 * 86400.0
+    groups: int = 1_000
+
+
 class Store(Protocol):
-    """What is remembered. One writer."""
+    """What is remembered. One writer; trouble is told as a `storage.errors.StoreError`."""
 
-    def load(self) -> tuple[Run, ...]:
-        """Every run that has not ended."""
+    def load(self, *, ended: int = 1000) -> Remembered:
+        """Everything that has not ended, and of the rest the newest, within 10 MB (REPO-5)."""
 
-    def save(self, event: Event, changed: Iterable[Run]) -> None:
-        """One step in one transaction; on return it survives a power loss."""
+    def remember(self, step: Step) -> None:
+        """One transaction; on return it survives a power loss. Raised: nothing of it is kept."""
 
-    def story(self, run: str) -> tuple[Event, ...]: ...
+    def remember_many(self, steps: Sequence[Step]) -> None:
+        """All of them in one transaction, for the price of one."""
+
+    def run(self, run: str) -> Run | None: ...
+
+    def find(self, text: str) -> tuple[Run, ...]:
+        """By id, by name (the newest), by prefix of an id; several when a prefix fits several."""
+
+    def ended(
+        self,
+        wanted: Wanted = Wanted(),  # noqa: B008 - frozen
+        *,
+        before: tuple[float, str] | None = None,
+        limit: int = 100,
+    ) -> tuple[Run, ...]:
+        """The newest first. The next page begins before (time of the end, id) of the last."""
+
+    def story(self, run: str) -> tuple[Move, ...]: ...
+
+    def recipe(self, run: str) -> Recipe | None: ...
+
+    def heartbeat_recipe(self, name: str) -> Recipe | None: ...
+
+    def tidy(self, *, now_at: float, keep: Keep = Keep()) -> int:  # noqa: B008 - frozen
+        """Remove one small batch of what is too old or too much; how many went, 0 when done."""
+
+    def close(self) -> None: ...
 
 
 class Workspaces(Protocol):

@@ -138,13 +138,16 @@ class Fleet:
 
     # -- the few functions that change it -------------------------------------------------
 
+    def continue_after(self, sequence: int) -> None:
+        self._sequence = max(self._sequence, sequence)
+
     def next_sequence(self) -> int:
         self._sequence += 1
         return self._sequence
 
     def add(self, run: Run, because: str) -> None:
         """A run that is new here: just submitted, or loaded from the store."""
-        self._sequence = max(self._sequence, run.sequence)
+        self.continue_after(run.sequence)
         self.group(run.spec.group)  # now, so that asking about the run changes nothing later
         self._members[run.spec.group] += 1
         run = self._tagged(run)

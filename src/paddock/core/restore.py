@@ -23,7 +23,9 @@ def restore(
 ) -> Fleet:
     """The fleet as it was after the last remembered step; samples and the ladder start anew.
 
-    `groups` become the new fleet's own.
+    `groups` become the new fleet's own. The caller then says `continue_after` with the highest
+    sequence ever given, and steps a `PolicyChanged` where the policy is another than before: what
+    waits may not fit any more.
     """
     fleet = Fleet(policy)
     fleet.now = now

@@ -1,0 +1,123 @@
+"""Every SQL statement of the store, by name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_RUN: Final = "spec, state, facts, counts"
+_RECIPE: Final = "command, directory, stdin, labels, environment"
+
+# -- one step ---------------------------------------------------------------------------------
+
+PUT_RUN: Final = f"""
+INSERT INTO runs ({_RUN}, id, name, group_name, sequence, ended_at, outcome, moves)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
+ON CONFLICT (id) DO UPDATE SET
+    spec = excluded.spec, state = excluded.state, facts = excluded.facts,
+    counts = excluded.counts, ended_at = excluded.ended_at, outcome = excluded.outcome,
+    moves = moves + 1
+RETURNING number, moves
+"""
+PUT_MOVE: Final = (
+    "INSERT INTO moves (run, n, at, state, attempt, because) VALUES (?, ?, ?, ?, ?, ?)"
+)
+FOLD_COUNT: Final = "SELECT sum(moves) FROM moves WHERE run = ? AND n > ? AND n <= ?"
+FOLD_INTO: Final = "UPDATE moves SET moves = ? WHERE run = ? AND n = ?"
+FOLD_AWAY: Final = "DELETE FROM moves WHERE run = ? AND n > ? AND n <= ?"
+PUT_GROUP: Final = "INSERT OR REPLACE INTO groups VALUES (?, ?, ?, ?, ?, ?)"
+PUT_HEARTBEAT: Final = """
+INSERT INTO heartbeats (name, facts) VALUES (?, ?)
+ON CONFLICT (name) DO UPDATE SET facts = excluded.facts
+"""
+DROP_HEARTBEAT: Final = "DELETE FROM heartbeats WHERE name = ?"
+PUT_FLEET: Final = """
+UPDATE fleet SET at = max(at, ?), sequence = max(sequence, ?),
+    epoch = coalesce(?, epoch), boot_id = coalesce(?, boot_id)
+"""
+
+# -- recipes and environments -----------------------------------------------------------------
+
+NUMBER_OF: Final = "SELECT number FROM runs WHERE id = ?"
+SAME_ENVIRONMENT: Final = "SELECT number FROM environments WHERE digest = ?"
+PUT_ENVIRONMENT: Final = """
+INSERT INTO environments (digest, variables) VALUES (?, ?) RETURNING number
+"""
+PUT_RECIPE: Final = f"INSERT OR REPLACE INTO recipes (run, {_RECIPE}) VALUES (?, ?, ?, ?, ?, ?)"
+PUT_HEARTBEAT_RECIPE: Final = f"""
+INSERT OR REPLACE INTO heartbeat_recipes (heartbeat, {_RECIPE}) VALUES (?, ?, ?, ?, ?, ?)
+"""
+COPY_RECIPE: Final = f"""
+INSERT OR IGNORE INTO recipes (run, {_RECIPE})
+SELECT ?, {_RECIPE} FROM heartbeat_recipes WHERE heartbeat = ?
+"""
+ENVIRONMENT_OF: Final = "SELECT environment FROM recipes WHERE run = ?"
+ENVIRONMENT_OF_HEARTBEAT: Final = "SELECT environment FROM heartbeat_recipes WHERE heartbeat = ?"
+FORGET_ENVIRONMENT: Final = "UPDATE recipes SET environment = NULL WHERE run = ?"
+DROP_ENVIRONMENT: Final = """
+DELETE FROM environments WHERE number = ?1
+    AND NOT EXISTS (SELECT 1 FROM recipes WHERE environment = ?1)
+    AND NOT EXISTS (SELECT 1 FROM heartbeat_recipes WHERE environment = ?1)
+"""
+RECIPE_OF: Final = """
+SELECT command, directory, stdin, labels, variables FROM recipes
+LEFT JOIN environments ON environments.number = recipes.environment
+WHERE run = (SELECT number FROM runs WHERE id = ?)
+"""
+RECIPE_OF_HEARTBEAT: Final = """
+SELECT command, directory, stdin, labels, variables FROM heartbeat_recipes
+LEFT JOIN environments ON environments.number = heartbeat_recipes.environment
+WHERE heartbeat = ?
+"""
+
+# -- looking back -----------------------------------------------------------------------------
+
+FLEET: Final = "SELECT at, sequence, epoch, boot_id FROM fleet"
+# Read once, at the start: an index for it would cost every submission a page.
+UNENDED: Final = f"SELECT {_RUN} FROM runs WHERE ended_at IS NULL ORDER BY sequence"
+NEWEST_ENDED: Final = f"""
+SELECT {_RUN} FROM runs WHERE ended_at IS NOT NULL ORDER BY ended_at DESC, id DESC LIMIT ?
+"""
+GROUPS: Final = """
+SELECT name, breaker, breaker_facts, size, durations_s FROM groups
+ORDER BY changed_at DESC, name
+"""
+HEARTBEATS: Final = "SELECT facts FROM heartbeats ORDER BY name"
+RUN: Final = f"SELECT {_RUN} FROM runs WHERE id = ?"
+NEWEST_OF_NAME: Final = f"""
+SELECT {_RUN} FROM runs WHERE name = ? ORDER BY sequence DESC, number DESC LIMIT 1
+"""
+BY_PREFIX: Final = f"SELECT {_RUN} FROM runs WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
+STORY: Final = """
+SELECT at, state, attempt, because, moves FROM moves
+WHERE run = (SELECT number FROM runs WHERE id = ?) ORDER BY n
+"""
+ENDED: Final = f"""
+SELECT {_RUN} FROM runs
+WHERE ended_at IS NOT NULL AND (ended_at, id) < (:before_at, :before_id) AND ended_at >= :since_at
+    AND (:name IS NULL OR name = :name)
+    AND (:group IS NULL OR group_name = :group)
+    AND (:outcome IS NULL OR outcome = :outcome)
+ORDER BY ended_at DESC, id DESC LIMIT :limit
+"""
+
+# -- keeping it small -------------------------------------------------------------------------
+
+DROP_OLD_RUNS: Final = """
+DELETE FROM runs WHERE number IN (
+    SELECT number FROM runs WHERE ended_at IS NOT NULL AND ended_at < :oldest_at
+    ORDER BY ended_at, id LIMIT :batch)
+"""
+DROP_SURPLUS_RUNS: Final = """
+DELETE FROM runs WHERE number IN (
+    SELECT number FROM runs WHERE ended_at IS NOT NULL ORDER BY ended_at, id
+    LIMIT min(:batch, max(0, (SELECT count(*) FROM runs WHERE ended_at IS NOT NULL) - :keep)))
+"""
+DROP_OLD_GROUPS: Final = """
+DELETE FROM groups WHERE name IN (
+    SELECT name FROM groups WHERE changed_at < :oldest_at ORDER BY changed_at LIMIT :batch)
+"""
+DROP_SURPLUS_GROUPS: Final = """
+DELETE FROM groups WHERE name IN (
+    SELECT name FROM groups ORDER BY changed_at
+    LIMIT min(:batch, max(0, (SELECT count(*) FROM groups) - :keep)))
+"""

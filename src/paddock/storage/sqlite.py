@@ -1,0 +1,237 @@
+"""The store in a SQLite file: one writer, one transaction for each batch of steps."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import apsw
+
+from paddock.core.group import GroupFacts
+from paddock.core.run import Run
+from paddock.ports import Keep, Move, Recipe, Remembered, Step, Wanted
+
+from . import codec, queries, story, writing
+from .errors import StoreDamaged, StoreError, StoreFailed, StoreGone
+from .opening import connect, hold, told_plainly, truncate_wal
+
+LOAD_BYTES: Final = 10_000_000  # REPO-5
+GROUP_BYTES: Final = LOAD_BYTES * 4 // 10
+CANDIDATES: Final = 6  # of an ambiguous prefix: enough to say so
+_ROW_BYTES: Final = 100  # the numbers of a row, beside its texts
+_EVER: Final = 9e999
+
+
+def open_store(path: Path) -> SqliteStore:
+    """The store at this path, made if need be. Raises a `StoreError` that says what to do."""
+    path = Path(os.path.abspath(path))  # noqa: PTH100 - symlinks stay as they are
+    with told_plainly(path):
+        lock = hold(path)
+        try:
+            return SqliteStore(connect(path), path, lock=lock)
+        except BaseException:
+            os.close(lock)
+            raise
+
+
+class SqliteStore:
+    def __init__(self, db: apsw.Connection, path: Path, *, lock: int) -> None:
+        self.path = path
+        self._db = db
+        self._lock = lock
+        self._wal = Path(f"{path}-wal")
+        self._inodes = {file: _inode(file) for file in (path, self._wal)}
+        # A commit may wait for the disk in a thread of its own while somebody reads a story.
+        self._one_at_a_time = threading.Lock()
+
+    # -- writing ------------------------------------------------------------------------------
+
+    def remember(self, step: Step) -> None:
+        self.remember_many((step,))
+
+    def remember_many(self, steps: Sequence[Step]) -> None:
+        if not steps:
+            return
+        with self._at_work(), self._transaction():
+            writing.write(self._db, steps)
+
+    def tidy(self, *, now_at: float, keep: Keep = Keep()) -> int:  # noqa: B008 - frozen
+        with self._at_work():
+            with self._transaction():
+                removed = writing.drop_surplus(self._db, keep, now_at=now_at)
+            self._db.execute(f"PRAGMA incremental_vacuum({writing.PAGES})").fetchall()
+            truncate_wal(self._db)
+        return removed
+
+    def snapshot(self, to: Path) -> None:
+        """A whole copy in a new file, while the store goes on; as secret as the store itself."""
+        with self._at_work():
+            file = os.open(to, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            try:
+                self._db.execute("VACUUM INTO ?", (str(to),))
+                os.fsync(file)
+            except BaseException:
+                to.unlink()
+                raise
+            finally:
+                os.close(file)
+
+    def close(self) -> None:
+        with self._one_at_a_time:
+            if self._lock < 0:
+                return
+            with contextlib.suppress(apsw.Error):
+                self._db.close()
+            os.close(self._lock)
+            self._lock = -1
+
+    # -- reading ------------------------------------------------------------------------------
+
+    def load(self, *, ended: int = 1000) -> Remembered:
+        with self._at_work():
+            at, sequence, epoch, boot_id = self._db.execute(queries.FLEET).get
+            budget = _Budget(LOAD_BYTES)
+            unended = [codec.run_of(budget.spend(row)) for row in self._rows(queries.UNENDED)]
+            heartbeats = tuple(
+                codec.heartbeat_of(text) for (text,) in self._rows(queries.HEARTBEATS)
+            )
+            groups = self._groups(budget)
+            newest = [codec.run_of(row) for row in budget.within(self._newest(ended))]
+        return Remembered(
+            runs=(*unended, *newest),
+            groups=groups,
+            heartbeats=heartbeats,
+            at=at,
+            sequence=sequence,
+            epoch=epoch,
+            boot_id=boot_id,
+        )
+
+    def run(self, run: str) -> Run | None:
+        found = self._runs(queries.RUN, (codec.legible(run),))
+        return found[0] if found else None
+
+    def find(self, text: str) -> tuple[Run, ...]:
+        text = codec.legible(text)
+        exact = self._runs(queries.RUN, (text,)) or self._runs(queries.NEWEST_OF_NAME, (text,))
+        if exact or not text:
+            return exact
+        # UTF-8 sorts by code point, so all that begin with the text lie below text + the last one.
+        return self._runs(queries.BY_PREFIX, (text, f"{text}\U0010ffff", CANDIDATES))
+
+    def ended(
+        self,
+        wanted: Wanted = Wanted(),  # noqa: B008 - frozen
+        *,
+        before: tuple[float, str] | None = None,
+        limit: int = 100,
+    ) -> tuple[Run, ...]:
+        before_at, before_id = before or (_EVER, "")
+        facts = {
+            "before_at": before_at,
+            "before_id": before_id,
+            "since_at": -_EVER if wanted.since_at is None else wanted.since_at,
+            "name": wanted.name,
+            "group": wanted.group,
+            "outcome": wanted.outcome and str(wanted.outcome),
+            "limit": limit,
+        }
+        return self._runs(queries.ENDED, facts)
+
+    def story(self, run: str) -> tuple[Move, ...]:
+        with self._at_work():
+            rows = self._rows(queries.STORY, (codec.legible(run),))
+            return story.tell([Move(*row) for row in rows])
+
+    def recipe(self, run: str) -> Recipe | None:
+        return self._recipe(queries.RECIPE_OF, codec.legible(run))
+
+    def heartbeat_recipe(self, name: str) -> Recipe | None:
+        return self._recipe(queries.RECIPE_OF_HEARTBEAT, codec.legible(name))
+
+    # -- inside -------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _at_work(self) -> Iterator[None]:
+        with self._one_at_a_time:
+            if self._lock < 0:
+                raise StoreFailed(self.path, "it was closed")
+            try:
+                with told_plainly(self.path):
+                    yield
+            except codec.Broken as broken:
+                raise StoreDamaged(self.path, str(broken)) from None
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._check_files()
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(apsw.Error):  # SQLite may have rolled back by itself
+                self._db.execute("ROLLBACK")
+            raise
+
+    def _check_files(self) -> None:
+        """Writing to a file without a name succeeds, and all of it is gone with the process."""
+        for file, inode in self._inodes.items():
+            found = _inode(file)
+            if inode is None:
+                self._inodes[file] = found  # the WAL comes with the first write
+            elif found != inode:
+                raise StoreGone(self.path, missing=str(file))
+
+    def _rows(self, query: str, facts: Any = ()) -> Iterator[codec.Row]:
+        return iter(self._db.execute(query, facts))
+
+    def _runs(self, query: str, facts: Any) -> tuple[Run, ...]:
+        with self._at_work():
+            return tuple(codec.run_of(row) for row in self._rows(query, facts))
+
+    def _recipe(self, query: str, key: str) -> Recipe | None:
+        with self._at_work():
+            rows = list(self._rows(query, (key,)))
+            return codec.recipe_of(rows[0]) if rows else None
+
+    def _newest(self, limit: int) -> Iterator[codec.Row]:
+        return self._rows(queries.NEWEST_ENDED, (limit,))
+
+    def _groups(self, budget: _Budget) -> dict[str, GroupFacts]:
+        own = _Budget(GROUP_BYTES)
+        rows = own.within(self._rows(queries.GROUPS))
+        return dict(codec.group_of(budget.spend(row)) for row in rows)
+
+
+class _Budget:
+    """What is loaded at the start stays small: the past gives way, what waits never does."""
+
+    def __init__(self, left_bytes: int) -> None:
+        self._left_bytes = left_bytes
+
+    def spend(self, row: codec.Row) -> codec.Row:
+        self._left_bytes -= _ROW_BYTES + sum(len(part) for part in row if isinstance(part, str))
+        return row
+
+    def within(self, rows: Iterator[codec.Row]) -> Iterator[codec.Row]:
+        for row in rows:
+            self.spend(row)
+            if self._left_bytes < 0:
+                return
+            yield row
+
+
+def _inode(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+__all__ = ["SqliteStore", "StoreError", "open_store"]

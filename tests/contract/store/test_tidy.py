@@ -1,0 +1,54 @@
+"""The past is bounded; what has not ended is never removed."""
+
+from __future__ import annotations
+
+from paddock.core.group import Group
+from paddock.ports import Keep, Step, Store
+from tests.kit.factories import a_policy
+from tests.kit.remembering import a_recipe, ended, numbered, submitted
+
+DAY_S = 86400.0
+
+
+def tidy_up(store: Store, keep: Keep, *, now_at: float) -> int:
+    removed = 0
+    while batch := store.tidy(now_at=now_at, keep=keep):
+        removed += batch
+    return removed
+
+
+def test_ended_runs_beyond_the_number_go_the_oldest_first(store: Store) -> None:
+    store.remember(submitted(*(numbered(n) for n in range(300)), recipes={"r1": a_recipe()}))
+    store.remember_many([ended(numbered(n), at=float(n)) for n in range(280)])
+    assert tidy_up(store, Keep(runs=10), now_at=300.0) == 270
+    assert [run.id for run in store.ended()] == [f"r{n}" for n in range(279, 269, -1)]
+    assert [run.id for run in store.load(ended=0).runs] == [f"r{n}" for n in range(280, 300)]
+    assert store.story("r1") == ()
+    assert store.recipe("r1") is None
+
+
+def test_ended_runs_go_when_they_are_too_old(store: Store) -> None:
+    store.remember(submitted(numbered(1), numbered(2), numbered(3)))
+    store.remember(ended(numbered(1), at=1 * DAY_S))
+    store.remember(ended(numbered(2), at=20 * DAY_S))
+    assert tidy_up(store, Keep(age_s=30 * DAY_S), now_at=31.5 * DAY_S) == 1
+    assert [run.id for run in store.ended()] == ["r2"]
+    assert tidy_up(store, Keep(age_s=30 * DAY_S), now_at=900 * DAY_S) == 1
+    assert [run.id for run in store.load().runs] == ["r3"]
+
+
+def test_groups_that_nobody_used_for_long_are_forgotten(store: Store) -> None:
+    facts = Group(a_policy()).facts()
+    for day in range(5):
+        store.remember(Step(at=day * DAY_S, groups={f"g{day}": facts}))
+    tidy_up(store, Keep(age_s=3.5 * DAY_S, groups=100), now_at=5 * DAY_S)
+    assert sorted(store.load().groups) == ["g2", "g3", "g4"]
+    tidy_up(store, Keep(age_s=30 * DAY_S, groups=1), now_at=5 * DAY_S)
+    assert sorted(store.load().groups) == ["g4"]
+
+
+def test_with_nothing_to_remove_nothing_goes(store: Store) -> None:
+    store.remember(submitted(numbered(1), numbered(2)))
+    store.remember(ended(numbered(1)))
+    assert store.tidy(now_at=3.0) == 0
+    assert len(store.load().runs) == 2

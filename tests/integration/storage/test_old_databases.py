@@ -1,0 +1,57 @@
+"""Databases of every released version must always load (see tests/data/make_database.py)."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from paddock.core.group import Group
+from paddock.core.restore import owed, restore
+from paddock.core.run import Ended
+from paddock.storage import schema
+from paddock.storage.sqlite import SqliteStore, open_store
+from tests.data import make_database as made
+
+DATA = Path(made.__file__).parent
+
+
+@pytest.fixture(params=range(1, schema.VERSION + 1))
+def store(request: pytest.FixtureRequest, path: Path) -> SqliteStore:
+    path.parent.mkdir(mode=0o700)
+    shutil.copy(DATA / f"store_v{request.param}.db", path)
+    return open_store(path)
+
+
+def test_an_old_database_loads_whole(store: SqliteStore) -> None:
+    found = store.load()
+    assert {run.id: run for run in found.runs} == {run.id: run for run in made.runs()}
+    assert found.groups == made.groups()
+    assert found.heartbeats == (made.heartbeat(),)
+    assert (found.at, found.sequence, found.epoch, found.boot_id) == (21.0, 17, 7, "0b00-7")
+    for run in found.runs:
+        kept = made.recipe()
+        if isinstance(run.state, Ended):
+            kept = replace(kept, environment=None)
+        assert store.recipe(run.id) == kept
+        came, moved = store.story(run.id)
+        assert (came.state, came.because) == ("queued", "submitted")
+        assert moved.because == f"it is {run.spec.name} now"
+    assert store.heartbeat_recipe("health") == made.recipe()
+    store.close()
+
+
+def test_a_fleet_goes_on_from_an_old_database(store: SqliteStore) -> None:
+    found = store.load()
+    groups = {name: Group.from_facts(facts, made.POLICY) for name, facts in found.groups.items()}
+    fleet = restore(
+        made.POLICY, found.runs, groups=groups, heartbeats=found.heartbeats, now=found.at
+    )
+    assert len(fleet.live) == 5
+    assert fleet.waiting == 2
+    assert owed(fleet)
+    for step in made.steps():
+        store.remember(step)  # and it can be written
+    store.close()
