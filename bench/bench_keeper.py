@@ -1,0 +1,179 @@
+"""The keeper: its memory and CPU under 1,000 sleeping agents, and what it adds to a spawn.
+
+Targets: under 20 MB with 1,000 agents; under 1 % of a core while they sleep, with a daemon or
+without; at least half the rate of a bare `posix_spawn` of the same shim, in the same run, two at a
+time (the keeper also makes a FIFO, journals the exit, answers and forgets).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from paddock.drivers.local.keeper import shim
+from paddock.drivers.local.keeper.protocol import Order
+from paddock.drivers.local.keeper_client import KeeperClient, launch_keeper
+
+AGENTS = 1000
+SPAWNS = 400
+SLOTS = 2
+SECONDS = 3.0
+
+
+def order(directory: Path, name: str, argv: list[str]) -> dict[str, Any]:
+    paths = {"fifo": f"{directory}/{name}.fifo", "segment": f"{directory}/{name}.log"}
+    env = {"PATH": os.environ["PATH"], "PADDOCK_ATTEMPT": f"bench-{os.getpid()}-{name}"}
+    return {"attempt": name, "argv": argv, "env": env, "cwd": "/", "cap_bytes": 1 << 30, **paths}
+
+
+def memory(pid: int) -> dict[str, float]:
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()[1:]
+    found = {line.split(":")[0]: int(line.split()[1]) / 1024 for line in lines}
+    return {name: found[name] for name in ("Rss", "Pss", "Anonymous")}
+
+
+def cpu_percent(pid: int) -> float:
+    def used() -> int:
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+
+    before = used()
+    time.sleep(SECONDS)
+    return 100 * (used() - before) / os.sysconf("SC_CLK_TCK") / SECONDS
+
+
+def end_all(client: KeeperClient) -> None:
+    names = [one["attempt"] for one in client.attempts()]
+    for number in [client.ask("kill_all", attempt=name) for name in names]:
+        client.answer_to(number, within_s=60)
+    while any(one["state"] in ("starting", "running") for one in client.attempts()):
+        client.pump(0.01)
+    for name in names:
+        client.call("forget", attempt=name)
+
+
+def sleepers(directory: Path) -> bool:
+    client = KeeperClient(directory)
+    pid = client.hello(1)["pid"]
+    empty = memory(pid)
+    begun = time.perf_counter()
+    asked = [
+        client.ask("spawn", **order(directory, f"s{n}", ["sleep", "1000"])) for n in range(AGENTS)
+    ]
+    for number in asked:
+        client.answer_to(number, within_s=60)
+    taken_s = time.perf_counter() - begun
+    while any(one["state"] == "starting" for one in client.attempts()):
+        client.pump(0.01)
+    full = memory(pid)
+    print(f"{AGENTS} sleepers started in {taken_s:.2f} s")
+    for name, value in full.items():
+        print(f"  {name:<10} {empty[name]:6.1f} MB empty, {value:6.1f} MB with {AGENTS}")
+    busy = cpu_percent(pid)
+    client.close()
+    time.sleep(1.5)
+    alone = cpu_percent(pid)
+    print(f"  CPU {busy:.2f} % of a core with a daemon, {alone:.2f} % without")
+    begun = time.perf_counter()
+    client = KeeperClient(directory)
+    client.hello(2)
+    end_all(client)
+    print(f"  all killed and forgotten in {time.perf_counter() - begun:.2f} s")
+    client.close()
+    return full["Rss"] < 20 and max(busy, alone) < 1
+
+
+def rate_of(begin: Callable[[int], int], wait: Callable[[], int]) -> float:
+    """Starts with at most SLOTS at a time; per second."""
+    begun = time.perf_counter()
+    live = started = 0
+    while started < SPAWNS or live:
+        while live < SLOTS and started < SPAWNS:
+            begin(started)
+            live, started = live + 1, started + 1
+        wait()
+        live -= 1
+    return SPAWNS / (time.perf_counter() - begun)
+
+
+def bare_rate(directory: Path) -> float:
+    command = shim.command(Order(order(directory, "bare", ["true"])), f"{directory}/report")
+    env = {"PATH": os.environ["PATH"]}
+    return rate_of(
+        lambda _: os.posix_spawn(command[0], command, env, setsid=True), lambda: os.wait()[0]
+    )
+
+
+def popen_rate(directory: Path) -> float:
+    command = shim.command(Order(order(directory, "popen", ["true"])), f"{directory}/report")
+    live: list[subprocess.Popen[bytes]] = []
+
+    def begin(_: int) -> int:
+        # As one would write it by hand: a pipe for the output, a session of its own.
+        live.append(
+            subprocess.Popen(command, stdout=subprocess.PIPE, stdin=-3, start_new_session=True)
+        )
+        return live[-1].pid
+
+    def wait() -> int:
+        first = live.pop(0)
+        first.communicate()
+        return first.pid
+
+    return rate_of(begin, wait)
+
+
+def keeper_rate(directory: Path) -> float:
+    client = KeeperClient(directory)
+    client.hello(3)
+
+    def begin(number: int) -> int:
+        return client.ask("spawn", **order(directory, f"r{number}", ["true"]))
+
+    def wait() -> int:
+        while True:
+            for event in client.events:
+                if event["state"] == "exited":
+                    client.events.remove(event)
+                    return client.ask("forget", attempt=event["attempt"])
+            client.events.clear()
+            client.pump(1)
+
+    rate = rate_of(begin, wait)
+    client.close()
+    return rate
+
+
+def clean_up(directory: Path) -> None:
+    """Whatever went wrong: no agent and no keeper is left."""
+    client = KeeperClient(directory)
+    client.hello(1 << 60)
+    end_all(client)
+    client.call("retire")
+    client.close()
+
+
+def main() -> int:
+    root = Path(tempfile.mkdtemp(prefix="bench-keeper-"))
+    launch_keeper(root / "keeper")
+    try:
+        fits = sleepers(root / "keeper")
+        bare, popen = bare_rate(root), popen_rate(root)
+        keeper = keeper_rate(root / "keeper")
+    finally:
+        clean_up(root / "keeper")
+        shutil.rmtree(root)
+    print(f"true, {SLOTS} at a time, a second: bare shim {bare:.0f}, Popen of it {popen:.0f}")
+    print(f"  keeper {keeper:.0f}: {keeper / bare:.2f} × bare, {keeper / popen:.2f} × Popen")
+    return 0 if fits and keeper / bare >= 0.5 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,263 @@
+"""Attempts as the keeper knows them: spawned through the shim, reaped with `wait4`, forgotten."""
+
+# pathlib would cost 1.4 MB and contextlib 0.6 MB of memory.
+# ruff: noqa: PTH108, PTH123
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import stat
+import time
+
+from . import shim
+from .members import Leads, look_at, read_proc
+from .output import Outlet
+from .protocol import Refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .journal import Journal
+    from .protocol import Message, Order
+
+STARTING, RUNNING = "starting", "running"
+EXITED, SPAWN_FAILED = "exited", "spawn_failed"
+ALIVE = (STARTING, RUNNING)
+
+REPORT_PREFIX = "shim."
+FIRST_LOOK_S = 0.001  # a shim takes about 1 ms
+LONGEST_LOOK_S = 0.05
+# bash runs a script without an interpreter line itself, under the shim's own command line.
+STARTING_AT_MOST_S = 2.0
+# Without 32 and 33, which glibc keeps for itself (and leaves ignored after any posix_spawn).
+ALL_SIGNALS = signal.valid_signals()
+
+
+class Attempt:
+    """One process life, from its order until the daemon says `forget`."""
+
+    __slots__ = (
+        *("ended_at", "exit_code", "look_gap_s", "look_next_at", "mark", "max_rss_bytes", "notes"),
+        *("order", "outlet", "pid", "reason", "report", "settled_at", "signal", "spawned_at"),
+        *("number", "start", "state", "system_s", "user_s"),
+    )
+
+    def __init__(self, number: int, order: Order, report: str) -> None:
+        self.number = number
+        self.order = order
+        self.mark = order.env["PADDOCK_ATTEMPT"]
+        self.report = report
+        self.outlet: Outlet | None = None
+        self.state = STARTING
+        self.pid = self.start = 0
+        self.spawned_at = time.time()
+        now = time.monotonic()
+        self.look_gap_s = FIRST_LOOK_S
+        self.look_next_at = now + FIRST_LOOK_S
+        self.settled_at = now + STARTING_AT_MOST_S
+        self.ended_at: float | None = None
+        self.exit_code: int | None = None
+        self.signal: int | None = None
+        self.max_rss_bytes: int | None = None
+        self.user_s = self.system_s = 0.0
+        self.reason: str | None = None
+        self.notes: list[str] = []
+
+    @property
+    def name(self) -> str:
+        return self.order.attempt
+
+    @property
+    def is_alive(self) -> bool:
+        return self.state in ALIVE
+
+    def record(self) -> Message:
+        """What `list`, events and the journal say of it."""
+        known: Message = {
+            "attempt": self.name,
+            "number": self.number,
+            "state": self.state,
+            "pid": self.pid,
+            "start": self.start,
+            "mark": self.mark,
+            "spawned_at": self.spawned_at,
+            "fifo": self.order.fifo,
+            "segment": self.outlet.segment if self.outlet else self.order.segment,
+            "pipe_bytes": self.outlet.pipe_bytes if self.outlet else 0,
+        }
+        if self.notes:
+            known["notes"] = self.notes
+        if self.is_alive:
+            return known
+        known |= {"ended_at": self.ended_at, "reason": self.reason}
+        known |= {"exit_code": self.exit_code, "signal": self.signal}
+        known |= {"user_s": self.user_s, "system_s": self.system_s}
+        return known | {"max_rss_bytes": self.max_rss_bytes}
+
+
+class Children:
+    """All attempts. `changed` gathers those of which the daemon has not been told."""
+
+    def __init__(self, directory: str, journal: Journal) -> None:
+        self.attempts: dict[str, Attempt] = {}
+        self.changed: list[Attempt] = []
+        # What agents get unless they are told otherwise: as it was before the keeper's own birth.
+        self.usual_nofile: int | None = None
+        self.usual_oom_score_adj: int | None = None
+        self.most = 1 << 20
+        self._by_pid: dict[int, Attempt] = {}
+        self._starting: dict[int, Attempt] = {}
+        self._directory = directory
+        self._journal = journal
+        self._spawned = 0
+        self._ended_count = 0
+
+    def spawn(self, order: Order) -> Attempt:
+        """The same attempt twice is one attempt: the answer is what became of the first."""
+        known = self.attempts.get(order.attempt)
+        if known is not None:
+            return known
+        if len(self.attempts) >= self.most:
+            raise Refused("full", f"{self.most} attempts are all the descriptors there are")
+        self._spawned += 1
+        attempt = Attempt(self._spawned, order, f"{self._directory}/{REPORT_PREFIX}{self._spawned}")
+        self.attempts[attempt.name] = attempt
+        if order.nofile is None:
+            order.nofile = self.usual_nofile
+        if order.oom_score_adj is None:
+            order.oom_score_adj = self.usual_oom_score_adj
+        try:
+            attempt.outlet = Outlet(order)
+            attempt.pid = start_shim(order, attempt.outlet.fifo_fd, attempt.report)
+        except (OSError, ValueError) as error:
+            self._fail(attempt, f"could not be started: {error}")
+        else:
+            self._by_pid[attempt.pid] = self._starting[attempt.pid] = attempt
+            process = look_at(attempt.pid)  # not reaped, so it is there, if only as a zombie
+            attempt.start = process.start if process else 0
+        order.slim()
+        return attempt
+
+    def look_at_starting(self, now: float) -> None:
+        """Which shims have become agents."""
+        for attempt in [a for a in self._starting.values() if a.look_next_at <= now]:
+            still = shim.is_still_shim(read_proc(attempt.pid, "cmdline"))
+            if still and now < attempt.settled_at:
+                attempt.look_gap_s = min(2 * attempt.look_gap_s, LONGEST_LOOK_S)
+                attempt.look_next_at = now + attempt.look_gap_s
+                continue
+            del self._starting[attempt.pid]
+            attempt.state = RUNNING
+            attempt.notes += take_report(attempt.report).notes
+            self.changed.append(attempt)
+
+    def look_in_s(self, now: float) -> float | None:
+        soonest = min((a.look_next_at for a in self._starting.values()), default=None)
+        return None if soonest is None else max(0.0, soonest - now)
+
+    def reap(self) -> Iterator[int]:
+        """Everything that has ended, agents and orphans; yields the pids that are no agent's."""
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            attempt = self._by_pid.pop(pid, None)
+            if attempt is None:
+                yield pid
+                continue
+            self._starting.pop(pid, None)
+            attempt.user_s, attempt.system_s = usage.ru_utime, usage.ru_stime
+            # Never below the keeper's own (11 to 20 MB): between vfork and exec they share memory.
+            attempt.max_rss_bytes = usage.ru_maxrss * 1024
+            self._end(attempt, os.waitstatus_to_exitcode(status))
+
+    def forget(self, name: str) -> bool:
+        """The daemon has drained and committed it. An attempt that is alive is never forgotten."""
+        attempt = self.attempts.get(name)
+        if attempt is None or attempt.is_alive:
+            return False
+        del self.attempts[name]
+        if attempt.outlet is not None:
+            attempt.outlet.close()
+        self._ended_count -= 1
+        self._journal.forgot(self._ended_count, self.endings)
+        return True
+
+    def endings(self) -> list[Message]:
+        return [a.record() for a in self.attempts.values() if not a.is_alive]
+
+    def leads(self) -> Leads:
+        leads = Leads(os.getpid())
+        # In order of birth: a number used again is the later attempt's.
+        for attempt in self.attempts.values():
+            leads.marks[attempt.mark] = attempt.name
+            if attempt.pid and not attempt.is_alive:
+                leads.ended[attempt.pid] = attempt.name
+        leads.mains = {pid: attempt.name for pid, attempt in self._by_pid.items()}
+        return leads
+
+    def _end(self, attempt: Attempt, code: int) -> None:
+        report = take_report(attempt.report)
+        attempt.notes += report.notes
+        # bash runs the shim's trap also when a signal kills it: that is no failure to start.
+        if report.fail is not None and code >= 0:
+            attempt.exit_code = code
+            self._fail(attempt, shim.why_failed(report.fail, code, attempt.order))
+            return
+        attempt.state = EXITED
+        attempt.exit_code, attempt.signal = (code, None) if code >= 0 else (None, -code)
+        self._ended(attempt)
+
+    def _fail(self, attempt: Attempt, reason: str) -> None:
+        attempt.state, attempt.reason = SPAWN_FAILED, reason
+        self._ended(attempt)
+
+    def _ended(self, attempt: Attempt) -> None:
+        attempt.ended_at = time.time()
+        self._ended_count += 1
+        self._journal.add(attempt.record(), self.endings)
+        self.changed.append(attempt)
+
+
+def start_shim(order: Order, fifo_fd: int, report: str) -> int:
+    """`posix_spawn`, never fork: a Python fork costs four times as much and grows with the parent.
+
+    The agent's stdout is an open of its own (through /proc, whatever became of the path): sharing
+    the keeper's would share O_NONBLOCK both ways.
+    """
+    stdin = os.open(order.stdin, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        kind = os.fstat(stdin).st_mode
+        if not stat.S_ISREG(kind) and order.stdin != "/dev/null":
+            raise OSError(errno.EINVAL, "stdin must be a regular file", order.stdin)
+        command = shim.command(order, report)
+        return os.posix_spawn(
+            command[0],
+            command,
+            order.env,
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, stdin, 0),
+                (os.POSIX_SPAWN_OPEN, 1, f"/proc/self/fd/{fifo_fd}", os.O_RDWR, 0),
+                (os.POSIX_SPAWN_DUP2, 1, 2),
+            ],
+            setsid=True,
+            setsigmask=[],
+            setsigdef=ALL_SIGNALS,
+        )
+    finally:
+        os.close(stdin)
+
+
+def take_report(path: str) -> shim.Report:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read(4096)
+        os.unlink(path)
+    except OSError:
+        text = ""
+    return shim.Report(text)

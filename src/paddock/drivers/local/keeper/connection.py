@@ -1,0 +1,106 @@
+"""One client of the keeper: lines in, lines out, both bounded; never waits for it."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections import deque
+
+from .protocol import SOCKET_NAME, BadMessage, Lines, encode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .protocol import Message
+
+READ_BYTES = 1 << 16
+BACKLOG = 64
+# A client that does not read its answers is not read from either; one that also lets events pile
+# up to the second bound is dropped: it can come back and ask for the list.
+PAUSE_ABOVE_BYTES = 1 << 20
+DROP_ABOVE_BYTES = 8 << 20
+
+
+class Connection:
+    """`epoch` is None before hello and for visitors, who may look and kill but not spawn."""
+
+    __slots__ = ("_lines", "_out", "epoch", "greeted", "heard", "is_open", "socket")
+
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)  # noqa: FBT003
+        self.socket = sock
+        self.epoch: int | None = None
+        self.greeted = False
+        self.is_open = True
+        self.heard: deque[bytes] = deque()  # whole lines, not yet answered
+        self._lines = Lines()
+        self._out = bytearray()
+
+    @property
+    def wants_to_write(self) -> bool:
+        return bool(self._out)
+
+    @property
+    def wants_to_read(self) -> bool:
+        return len(self._out) <= PAUSE_ABOVE_BYTES
+
+    def receive(self) -> bool:
+        """False when there is nothing now. At the end of the stream it is closed."""
+        try:
+            data = self.socket.recv(READ_BYTES)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        if not data:
+            self.close()
+            return False
+        try:
+            self.heard += self._lines.feed(data)
+        except BadMessage as error:
+            self.send({"id": None, "ok": False, "error": "bad_message", "message": str(error)})
+            self.close()
+        return self.is_open
+
+    def send(self, message: Message) -> None:
+        if not self.is_open:
+            return
+        self._out += encode(message)
+        self.flush()
+        if len(self._out) > DROP_ABOVE_BYTES:
+            self.close()
+
+    def flush(self) -> None:
+        try:
+            while self._out:
+                del self._out[: self.socket.send(self._out)]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.close()
+
+    def close(self) -> None:
+        if self.is_open:
+            self.is_open = False
+            self.socket.close()
+
+
+def listen(directory: str) -> socket.socket:
+    """Through the directory's descriptor: a socket's path may be no longer than 107 bytes."""
+    handle = os.open(directory, os.O_PATH | os.O_CLOEXEC)
+    path = f"/proc/self/fd/{handle}/{SOCKET_NAME}"
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        if os.access(path, os.F_OK):
+            os.unlink(path)  # noqa: PTH108  pathlib would cost 1.4 MB of memory
+        listener.bind(path)
+    finally:
+        os.close(handle)
+    listener.listen(BACKLOG)
+    listener.setblocking(False)  # noqa: FBT003
+    return listener
+
+
+def same_user(sock: socket.socket) -> bool:
+    """By the kernel's word, whatever the modes of the directory have become."""
+    credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    return int.from_bytes(credentials[4:8], "little") == os.geteuid()

@@ -1,0 +1,210 @@
+"""What may be asked of the keeper: by the newest daemon, and by visitors of the same user."""
+
+# pathlib would cost 1.4 MB and contextlib 0.6 MB of memory.
+# ruff: noqa: PTH123
+from __future__ import annotations
+
+import os
+import signal
+import time
+from itertools import islice
+
+from .children import STARTING
+from .members import Census, Process, harm_of, look_at, scan, send, send_each
+from .protocol import VERSION, Order, Refused, attempt_of, number
+from .revival import Revival
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .children import Attempt, Children
+    from .connection import Connection
+    from .protocol import Message
+    from .server import Server
+
+# Visitors (rescue, doctor) come without a daemon: they may look and stop, not start or forget.
+FOR_VISITORS = ("list", "members", "signal", "kill_all")
+LIST_AT_MOST = 1000  # some 500 KB, far below what a message may have
+POLITE = (signal.SIGUSR1, signal.SIGUSR2)
+KILL_ROUND_S = 0.02
+KILL_AT_MOST_S = 5.0
+
+
+class Killing:
+    """One `kill_all` under way: asked by a client, answered when nothing is left or time is up."""
+
+    __slots__ = ("attempt", "connection", "request", "until")
+
+    def __init__(self, attempt: str, connection: Connection, request: object) -> None:
+        self.attempt, self.connection, self.request = attempt, connection, request
+        self.until = time.monotonic() + KILL_AT_MOST_S
+
+
+class Requests:
+    """Each `_do_…` answers at once, but `kill_all`, which answers from `go_on`."""
+
+    def __init__(self, children: Children, server: Server) -> None:
+        self.revival = Revival()
+        self.retiring = False
+        self.facts: Message = {}
+        self._epoch = -1
+        self._children = children
+        self._server = server
+        self._killings: list[Killing] = []
+        self._next_round_at = 0.0
+
+    def handle(self, connection: Connection, asked: Message, *, superseded: bool) -> Message | None:
+        do = asked.get("do")
+        if superseded and do != "forget":
+            # A spawn that a dead daemon had sent must not start beside the new daemon's.
+            raise Refused("superseded", "a newer daemon has come")
+        if do == "hello":
+            return self._hello(connection, asked)
+        if not connection.greeted:
+            raise Refused("hello_first", "say hello first")
+        action = getattr(self, f"_do_{do}", None) if isinstance(do, str) else None
+        if action is None:
+            raise Refused("unknown_request", f"this keeper (version {VERSION}) does not know it")
+        if connection.epoch is None and do not in FOR_VISITORS:
+            raise Refused("not_a_daemon", f"{do} needs a hello with an epoch")
+        answer: Message | None = action(connection, asked)
+        return answer
+
+    def _hello(self, connection: Connection, asked: Message) -> Message:
+        number(asked, "version", low=1)
+        if asked.get("epoch") is not None:
+            self._greet_daemon(connection, number(asked, "epoch", low=0), asked)
+        connection.greeted = True
+        return {"ok": True, "epoch": self._epoch, "restarts": self.revival.tries, **self.facts}
+
+    def _greet_daemon(self, connection: Connection, epoch: int, asked: Message) -> None:
+        """The same epoch again is the same daemon, come back after its connection was lost."""
+        if epoch < self._epoch:
+            raise Refused("old_epoch", f"a daemon of epoch {self._epoch} has been here")
+        for older in self._server.daemons():
+            if older is not connection:
+                self._server.hear_out(older)
+        restart = asked.get("restart")
+        if restart is not None and not isinstance(restart, dict):
+            raise Refused("bad_request", "restart: an object is wanted")
+        self.revival.learn(restart, time.monotonic())
+        self._server.yield_output()
+        self._epoch = connection.epoch = epoch
+
+    def _do_spawn(self, _: Connection, asked: Message) -> Message:
+        order = Order(asked)
+        if self.retiring and order.attempt not in self._children.attempts:
+            raise Refused("retiring", "this keeper leaves when its last attempt is forgotten")
+        return {"ok": True, **self._children.spawn(order).record()}
+
+    def _do_list(self, _: Connection, asked: Message) -> Message:
+        """A page at a time, in order of birth, from after a number."""
+        after = number(asked, "after", low=0, default=0)
+        known = self._children.attempts.values()
+        page = list(islice((one for one in known if one.number > after), LIST_AT_MOST))
+        more = bool(page) and page[-1].number < max(one.number for one in known)
+        return {"ok": True, "attempts": [one.record() for one in page], "more": more}
+
+    def _do_forget(self, _: Connection, asked: Message) -> Message:
+        """Drained and committed. What is not known is forgotten already."""
+        attempt = self._children.attempts.get(attempt_of(asked))
+        if attempt is None:
+            return {"ok": True}
+        if attempt.is_alive:
+            raise Refused("alive", "an attempt that has not ended is not forgotten")
+        self._server.let_go(attempt)
+        self._children.forget(attempt.name)
+        return {"ok": True}
+
+    def _do_segment(self, _: Connection, asked: Message) -> Message:
+        """Before the daemon writes into a new segment: where the keeper would go on."""
+        attempt = self._known(asked)
+        if attempt.outlet is not None:
+            path = asked.get("segment")
+            if not isinstance(path, str) or not path.startswith("/") or "\0" in path:
+                raise Refused("bad_request", "segment: an absolute path is wanted")
+            attempt.outlet.segment = path
+            attempt.outlet.cap_bytes = number(asked, "cap_bytes", low=0)
+        return {"ok": True}
+
+    def _do_members(self, _: Connection, asked: Message) -> Message:
+        members = self._members(self._known(asked))
+        return {"ok": True, "members": [[one.pid, one.start] for one in members]}
+
+    def _do_signal(self, _: Connection, asked: Message) -> Message:
+        attempt = self._known(asked)
+        what = number(asked, "signal", low=1, high=64)
+        to = asked.get("to", "main")
+        if attempt.state == STARTING and what in POLITE:
+            raise Refused("starting", "the shim may not yet ignore it")
+        if to != "main" and what in POLITE:
+            raise Refused("bad_request", "the user signals are for the main process only")
+        if to == "main":
+            return self._signal_main(attempt, what)
+        if to not in ("session", "members"):
+            raise Refused("bad_request", "to: main, session or members")
+        members = self._members(attempt)
+        if to == "session":
+            members = [one for one in members if one.session == attempt.pid]
+        return {"ok": True, "sent": send_each(members, what)}
+
+    def _signal_main(self, attempt: Attempt, what: int) -> Message:
+        harm = harm_of(attempt.pid, what) if attempt.is_alive and what in POLITE else None
+        if harm is not None:
+            return {"ok": True, "sent": 0, "why": harm}
+        alive = attempt.is_alive and send(attempt.pid, attempt.start, what)
+        return {"ok": True, "sent": int(alive)}
+
+    def _do_kill_all(self, connection: Connection, asked: Message) -> None:
+        killing = Killing(self._known(asked).name, connection, asked.get("id"))
+        self._killings.append(killing)
+        self._next_round_at = 0.0
+
+    def _do_leave(self, _: Connection, __: Message) -> Message:
+        self.revival.off()
+        return {"ok": True}
+
+    def _do_retire(self, _: Connection, __: Message) -> Message:
+        self.retiring = True
+        return {"ok": True}
+
+    def _known(self, asked: Message) -> Attempt:
+        attempt = self._children.attempts.get(attempt_of(asked))
+        if attempt is None:
+            raise Refused("unknown_attempt", "no such attempt here")
+        return attempt
+
+    def _members(self, attempt: Attempt) -> list[Process]:
+        return Census(scan(), self._children.leads()).members.get(attempt.name, [])
+
+    def wait_s(self, now: float) -> float | None:
+        return max(0.0, self._next_round_at - now) if self._killings else None
+
+    def go_on(self, now: float) -> None:
+        """One round for all that are being killed: a look at all processes costs milliseconds."""
+        if not self._killings or now < self._next_round_at:
+            return
+        self._next_round_at = now + KILL_ROUND_S
+        members = Census(scan(), self._children.leads()).members
+        going = []
+        for killing in self._killings:
+            left = members.get(killing.attempt, [])
+            send_each(left, signal.SIGKILL)
+            if left and now < killing.until:
+                going.append(killing)
+                continue
+            pids = [[one.pid, one.start] for one in left]
+            killing.connection.send({"id": killing.request, "ok": not pids, "left": pids})
+        self._killings = going
+
+
+def own_facts() -> Message:
+    """Who the keeper is, beyond a bare pid."""
+    process = look_at(os.getpid())
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        boot = file.read().strip()
+    return {
+        "version": VERSION,
+        "pid": os.getpid(),
+        "start": process and process.start,
+        "boot": boot,
+    }

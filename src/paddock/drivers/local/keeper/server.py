@@ -1,0 +1,248 @@
+"""The keeper's loop: clients, endings, output and timers, on one epoll and one thread."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import sys
+import time
+
+from .connection import Connection, listen, same_user
+from .output import MoverLock
+from .protocol import MOVER_LOCK_NAME, SOCKET_NAME, BadMessage, Refused, decode
+from .requests import Requests
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .children import Attempt, Children
+    from .journal import Journal
+    from .protocol import Message
+
+MAX_CONNECTIONS = 64
+# After a failed move (disk full), and the cap: looked at again this often, not spun on.
+RETRY_S = 1.0
+PAUSE_AFTER_A_BUG_S = 0.05  # one that comes back at every turn must not take a core
+# Reads from a connection that ends. A socket holds some 200 KB; whoever still talks after 64 MB
+# is alive, and is cut off.
+MOST_LAST_WORDS = 1000
+
+
+class Server:
+    """Owns every descriptor that is watched. What requests mean is in `Requests`."""
+
+    def __init__(
+        self, directory: str, listener: socket.socket, children: Children, journal: Journal
+    ) -> None:
+        self.splice_after_s = 1.0
+        self._children = children
+        self._journal = journal
+        self._directory = directory
+        self._listener = listener
+        self._connections: dict[int, Connection] = {}
+        self._had_daemon = False
+        self._requests = Requests(children, self)
+        self._lock = MoverLock(f"{directory}/{MOVER_LOCK_NAME}")
+        self._moving = False
+        self._outlets: dict[int, Attempt] = {}
+        self._move_at: float | None = time.monotonic() + self.splice_after_s
+        self._term = False
+        self._epoll = select.epoll()
+        self._wake = self._watch_signals()
+        for descriptor in (self._wake, listener.fileno()):
+            self._epoll.register(descriptor, select.EPOLLIN)
+
+    def introduce(self, facts: Message) -> None:
+        self._requests.facts = facts
+
+    def run(self) -> None:
+        while not self._is_over():
+            try:
+                self._turn()
+            except Exception as error:  # noqa: BLE001  the parent of every agent outlives its bugs
+                sys.excepthook(type(error), error, error.__traceback__)
+                time.sleep(PAUSE_AFTER_A_BUG_S)
+
+    def _turn(self) -> None:
+        for descriptor, _ in self._epoll.poll(self._wait_s()):
+            if descriptor == self._wake:
+                self._woken()
+            elif descriptor == self._listener.fileno():
+                self._accept()
+            elif descriptor in self._connections:
+                self._converse(self._connections[descriptor])
+            elif descriptor in self._outlets:
+                self._move(self._outlets[descriptor])
+        self._tick()
+
+    # What requests ask of the server.
+
+    def daemons(self) -> list[Connection]:
+        return [c for c in self._connections.values() if c.epoch is not None and c.is_open]
+
+    def yield_output(self) -> None:
+        """Before a daemon is greeted: from now on it moves the bytes, and nobody else."""
+        self._had_daemon = True
+        self._move_at = None
+        if self._moving:
+            for descriptor in self._outlets:
+                self._epoll.unregister(descriptor)
+            self._outlets.clear()
+            self._lock.leave()
+            self._moving = False
+
+    def let_go(self, attempt: Attempt) -> None:
+        """Of its FIFO, which is about to be closed."""
+        if attempt.outlet is not None and attempt.outlet.fifo_fd in self._outlets:
+            del self._outlets[attempt.outlet.fifo_fd]
+            self._epoll.unregister(attempt.outlet.fifo_fd)
+
+    def hear_out(self, connection: Connection) -> None:
+        """Everything an older daemon has said up to now, then the end."""
+        for _ in range(MOST_LAST_WORDS):
+            while connection.heard:
+                self._answer(connection, connection.heard.popleft(), superseded=True)
+            if not connection.is_open or not connection.receive():
+                break
+        connection.send({"event": "superseded"})
+        connection.close()
+
+    # Signals.
+
+    def _watch_signals(self) -> int:
+        """SIGTERM counts only while there is no attempt: with the keeper their exits are lost."""
+        reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, lambda *_: None)
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+            signal.signal(number, signal.SIG_IGN)
+        return reader
+
+    def _woken(self) -> None:
+        try:
+            woken_by = os.read(self._wake, 4096)
+        except BlockingIOError:
+            return
+        if signal.SIGTERM in woken_by and not self._children.attempts:
+            self._term = True
+        for pid in self._children.reap():
+            self._requests.revival.reaped(pid)
+
+    # Clients.
+
+    def _accept(self) -> None:
+        try:
+            sock, _ = self._listener.accept()
+        except OSError:
+            return
+        if len(self._connections) >= MAX_CONNECTIONS or not same_user(sock):
+            sock.close()
+            return
+        self._connections[sock.fileno()] = Connection(sock)
+        self._epoll.register(sock.fileno(), select.EPOLLIN)
+
+    def _converse(self, connection: Connection) -> None:
+        """As far as it reads our answers; the rest of what it said waits until it does."""
+        connection.flush()
+        if connection.is_open and connection.wants_to_read and not connection.heard:
+            connection.receive()
+        while connection.heard and connection.is_open and connection.wants_to_read:
+            self._answer(connection, connection.heard.popleft())
+
+    def _answer(self, connection: Connection, line: bytes, *, superseded: bool = False) -> None:
+        asked: Message = {}
+        try:
+            asked = decode(line)
+            reply = self._requests.handle(connection, asked, superseded=superseded)
+        except BadMessage as error:
+            reply = {"ok": False, "error": "bad_message", "message": str(error)}
+        except Refused as refusal:
+            reply = {"ok": False, "error": refusal.code, "message": str(refusal)}
+        except Exception as error:  # noqa: BLE001  one request, not the keeper
+            sys.excepthook(type(error), error, error.__traceback__)
+            reply = {"ok": False, "error": "internal", "message": repr(error)}
+        if reply is not None:
+            connection.send({"id": asked.get("id"), **reply})
+
+    # Between events.
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        self._children.look_at_starting(now)
+        self._requests.go_on(now)
+        daemons = self.daemons()
+        for attempt in self._children.changed:
+            for daemon in daemons:
+                daemon.send({"event": "changed", **attempt.record()})
+        self._children.changed.clear()
+        self._sweep()
+        if not self.daemons():
+            self._alone(now)
+
+    def _sweep(self) -> None:
+        """Closed connections go; the others are watched for what they can do."""
+        for descriptor, connection in list(self._connections.items()):
+            if not connection.is_open:
+                # A closed descriptor has left the epoll by itself.
+                del self._connections[descriptor]
+                continue
+            reading = select.EPOLLIN if connection.wants_to_read else 0
+            writing = select.EPOLLOUT if connection.wants_to_write else 0
+            self._epoll.modify(descriptor, reading | writing)
+        if self._had_daemon and not self.daemons():
+            self._had_daemon = False
+            now = time.monotonic()
+            self._move_at = now + self.splice_after_s
+            self._requests.revival.daemon_went(now)
+
+    def _alone(self, now: float) -> None:
+        self._journal.sync()
+        self._requests.revival.act(now)
+        if self._move_at is None or now < self._move_at:
+            return
+        self._listen_again()
+        self._moving = self._moving or self._lock.take()
+        self._move_at = now + RETRY_S
+        if self._moving:
+            for attempt in self._children.attempts.values():
+                self._watch_output(attempt)
+
+    def _listen_again(self) -> None:
+        """Cleaners of /tmp and /run take sockets too; the next daemon would find nobody."""
+        if os.access(f"{self._directory}/{SOCKET_NAME}", os.F_OK):
+            return
+        try:
+            listener = listen(self._directory)
+        except OSError:
+            return
+        self._listener.close()
+        self._listener = listener
+        self._epoll.register(listener.fileno(), select.EPOLLIN)
+
+    def _watch_output(self, attempt: Attempt) -> None:
+        outlet = attempt.outlet
+        if outlet is not None and outlet.fifo_fd not in self._outlets and outlet.has_room():
+            self._outlets[outlet.fifo_fd] = attempt
+            self._epoll.register(outlet.fifo_fd, select.EPOLLIN)
+
+    def _move(self, attempt: Attempt) -> None:
+        assert attempt.outlet is not None
+        try:
+            has_room = attempt.outlet.move()
+        except OSError:
+            has_room = False
+        if not has_room:  # not watched until there is: a full pipe would wake the loop for ever
+            self.let_go(attempt)
+
+    def _wait_s(self) -> float | None:
+        now = time.monotonic()
+        waits = [self._children.look_in_s(now), self._requests.wait_s(now)]
+        if not self.daemons():
+            waits.append(None if self._move_at is None else max(0.0, self._move_at - now))
+            waits.append(self._requests.revival.wait_s(now))
+        return min((wait for wait in waits if wait is not None), default=None)
+
+    def _is_over(self) -> bool:
+        return (self._term or self._requests.retiring) and not self._children.attempts

@@ -1,0 +1,172 @@
+"""The daemon's side of the keeper: starts one, speaks with it without waiting, reads its journal.
+
+Made for an event loop: watch `fileno()` for reading, and for writing while `wants_to_write`. `call`
+waits, and is for start-up, tools and tests.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from paddock.drivers.local.keeper.journal import read_journal
+from paddock.drivers.local.keeper.protocol import (
+    JOURNAL_SUFFIX,
+    SOCKET_NAME,
+    VERSION,
+    Lines,
+    decode,
+    encode,
+)
+
+KEEPER = Path(__file__).parent / "keeper"
+READ_BYTES = 1 << 16
+STARTED, ALREADY_THERE = 0, 3
+
+
+class KeeperGone(ConnectionError):
+    """The keeper closed the connection, or there is none."""
+
+
+class KeeperRefused(Exception):
+    """The keeper answered no; `code` is for programs."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def launch_keeper(directory: Path, **settings: object) -> bool:
+    """A keeper that outlives us; it is listening on return. False if one was there already."""
+    command = [sys.executable, "-I", "-S", "-E", "-X", "utf8", str(KEEPER), str(directory)]
+    command += [f"{name}={value}" for name, value in settings.items()]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PADDOCK_")}
+    done = subprocess.run(
+        command, env=clean, stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    if done.returncode not in (STARTED, ALREADY_THERE):
+        raise KeeperGone(f"the keeper did not start: {done.stderr.decode(errors='replace')}")
+    return done.returncode == STARTED
+
+
+class KeeperClient:
+    """One connection. Requests go out in order; replies carry their number, events have none."""
+
+    def __init__(self, directory: Path) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            _connect(self._socket, directory)
+        except OSError as error:
+            self._socket.close()
+            raise KeeperGone(f"no keeper listens in {directory}: {error}") from error
+        self._socket.setblocking(False)  # noqa: FBT003
+        self._lines = Lines()
+        self._out = bytearray()
+        self._number = 0
+        self._replies: dict[int, dict[str, Any]] = {}
+        self.events: list[dict[str, Any]] = []
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    @property
+    def wants_to_write(self) -> bool:
+        return bool(self._out)
+
+    def ask(self, do: str, **asked: object) -> int:
+        """Queue a request and send what can be sent now; its number comes back in the reply."""
+        self._number += 1
+        self._out += encode({"id": self._number, "do": do, **asked})
+        self.flush()
+        return self._number
+
+    def flush(self) -> None:
+        try:
+            while self._out:
+                del self._out[: self._socket.send(self._out)]
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise KeeperGone(f"the keeper is gone: {error}") from error
+
+    def receive(self) -> Iterator[dict[str, Any]]:
+        """All messages that have come, replies and events; KeeperGone once there are no more."""
+        came = False
+        while True:
+            try:
+                data = self._socket.recv(READ_BYTES)
+            except BlockingIOError:
+                return
+            except OSError as error:
+                raise KeeperGone(f"the keeper is gone: {error}") from error
+            if not data and came:
+                return  # the end is told by the next call, when these have been looked at
+            if not data:
+                raise KeeperGone("the keeper closed the connection")
+            came = True
+            yield from map(decode, self._lines.feed(data))
+
+    def hello(self, epoch: int | None, **more: object) -> dict[str, Any]:
+        """As the daemon of an epoch, or as a visitor (None)."""
+        return self.answer_to(self.ask("hello", version=VERSION, epoch=epoch, **more))
+
+    def call(self, do: str, *, within_s: float = 10.0, **asked: object) -> dict[str, Any]:
+        """Ask and wait for the answer; events that come meanwhile are kept in `events`."""
+        return self.answer_to(self.ask(do, **asked), within_s=within_s)
+
+    def answer_to(self, number: int, *, within_s: float = 10.0) -> dict[str, Any]:
+        until = time.monotonic() + within_s
+        while number not in self._replies:
+            self.pump(until - time.monotonic())
+            if time.monotonic() > until:
+                raise TimeoutError("the keeper did not answer in time")
+        reply = self._replies.pop(number)
+        if not reply.get("ok") and "error" in reply:
+            raise KeeperRefused(reply["error"], reply.get("message", ""))
+        return reply
+
+    def attempts(self) -> Iterator[dict[str, Any]]:
+        """All that the keeper knows, page by page, in order of birth."""
+        after, more = 0, True
+        while more:
+            page = self.call("list", after=after)
+            yield from page["attempts"]
+            more = page["more"]
+            after = page["attempts"][-1]["number"] if more else after
+
+    def pump(self, wait_s: float = 0.0) -> None:
+        """Wait until something can be done, and do it."""
+        poll = select.poll()
+        poll.register(self, select.POLLIN | (select.POLLOUT if self._out else 0))
+        poll.poll(max(0.0, wait_s) * 1000)
+        self.flush()
+        for message in self.receive():
+            if "event" in message:
+                self.events.append(message)
+            else:
+                self._replies[message["id"]] = message
+
+
+def journals(directory: Path) -> dict[Path, list[dict[str, Any]]]:
+    """What every keeper of this directory, dead ones too, wrote about endings; header first."""
+    found = sorted(directory.glob(f"*{JOURNAL_SUFFIX}"))
+    return {path: read_journal(str(path)) for path in found}
+
+
+def _connect(sock: socket.socket, directory: Path) -> None:
+    """Through the directory's descriptor: a socket's path may be no longer than 107 bytes."""
+    handle = os.open(directory, os.O_PATH | os.O_CLOEXEC)
+    try:
+        sock.connect(f"/proc/self/fd/{handle}/{SOCKET_NAME}")
+    finally:
+        os.close(handle)
