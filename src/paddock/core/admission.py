@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -179,10 +179,11 @@ class Demand:
 
     def of(self, runs: Iterable[str]) -> Sums:
         """What these attempts hold together."""
-        sums = Sums()
-        for run in runs:
-            sums = sums.plus(self._sums_of(self._held[run]))
-        return sums
+        held = {run: self._held[run] for run in runs}
+        groups: dict[str, list[str]] = {}
+        for run, each in held.items():
+            groups.setdefault(each.group, []).append(run)
+        return self._added_up(held.values(), groups)
 
     def modelled_bytes(self) -> float:
         if self._modelled is None:
@@ -198,13 +199,17 @@ class Demand:
 
     def recounted(self) -> Sums:
         """The sums made anew from every attempt; the kept ones must agree with it."""
+        return self._added_up(self._held.values(), self._members)
+
+    def _added_up(self, all_held: Iterable[_Held], groups: Mapping[str, Collection[str]]) -> Sums:
+        """Group by group: one vector for each, however many attempts it has."""
         vector = [0.0] * len(NOTHING)
-        for group, members in self._members.items():
+        for group, members in groups.items():
             known = self._known.get(group)
             if known is not None:
                 one = self._vector(members, known)
                 vector = [v + w for v, w in zip(vector, one, strict=True)]
-        ones = [self._sums_of(held) for held in self._held.values()]
+        ones = [self._sums_of(held) for held in all_held]
         limits = sum(one.learned_limit_bytes for one in ones)
         return Sums(
             sum(one.fixed_bytes for one in ones),

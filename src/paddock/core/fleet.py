@@ -111,13 +111,15 @@ class Fleet:
     def fit(self, run: Run, *, gone: Sums | None = None) -> Fit | None:
         """Both sums for one more attempt of a run; None when the host could not be read.
 
-        `gone` is what those hold who are counted as if they had left.
+        `gone` is what those hold who are counted as if they had left: then the question is whether
+        memory would be enough, and not whether the cores or the pace hold it back.
         """
         available = self.host.available_bytes if self.host is not None else None
         if available is None or self.now - self._looked_at > self.policy.stale_s:
             return None
         learned = self.demand.sums.learned_limit_bytes or self.demand.learned(run.spec.group)
-        by_limits = bool(learned) and not self.may_overcommit(run.priority)
+        held_back = gone is None and not self.may_overcommit(run.priority)
+        by_limits = bool(learned) and held_back
         one = Newcomer(run.spec.group, run.limit_bytes, by_limits=by_limits)
         return fit(self.demand, self.policy, one, available_bytes=available, gone=gone)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
+from .admission import Sums
 from .fleet import Fleet
 from .lifecycle import preempt
 from .policy import Policy
@@ -32,11 +34,19 @@ class Room:
         self._gone = self._gone.plus(self._fleet.demand.of([candidate.run]), -1)
         self._agents += 1
 
+    def without(self, candidates: Collection[Candidate]) -> bool:
+        """Whether all of them together would be enough: asked first, as it is cheap to know."""
+        everybody = self._fleet.demand.of([candidate.run for candidate in candidates])
+        return self._would_fit(self._gone.plus(everybody), self._agents - len(candidates))
+
     def is_met(self) -> bool:
+        return self._would_fit(self._gone, self._agents)
+
+    def _would_fit(self, gone: Sums, agents: int) -> bool:
         most = self._fleet.policy.max_agents
-        if most is not None and self._agents >= most:
+        if most is not None and agents >= most:
             return False
-        return bool(self._fleet.fit(self._claimant, gone=self._gone))
+        return bool(self._fleet.fit(self._claimant, gone=gone))
 
 
 def make_room(fleet: Fleet, claimant: Run) -> None:
@@ -45,11 +55,11 @@ def make_room(fleet: Fleet, claimant: Run) -> None:
         return
     room = Room(fleet, claimant)
     if room.is_met():
-        return  # memory is on its way
+        return  # memory is on its way, or it is not memory that it waits for
     candidates = _candidates(fleet, claimant)
-    chosen = choose(candidates, room)
-    if not chosen or not room.is_met():
+    if not candidates or not room.without(candidates):
         return
+    chosen = choose(candidates, room)
     fleet.claimant = claimant.id
     cause = f"made room for {claimant.spec.name} ({claimant.priority.word} priority)"
     spared = [c for c in candidates if c not in chosen]

@@ -102,11 +102,12 @@ def _in_turn(fleet: Fleet) -> Iterator[Run]:
 def _above(fleet: Fleet) -> Priority | None:
     """The priority from which on nobody can start, whoever it is; None when all may."""
     sums = fleet.demand.sums
-    # Full already by everybody's limits: only learned sizes can let anybody in, and they do not
-    # until the host has been looked at again.
-    full = sums.learned_limit_bytes and sums.guaranteed_bytes >= fleet.policy.wall_bytes
-    if full and not fleet.may_overcommit(Priority.CRITICAL):
-        return Priority.CRITICAL
+    if sums.learned_limit_bytes and sums.guaranteed_bytes >= fleet.policy.wall_bytes:
+        # Full already by everybody's limits: only learned sizes can let anybody in.
+        if not fleet.may_overcommit(Priority.CRITICAL):
+            return Priority.CRITICAL
+        if not fleet.may_overcommit(Priority.NORMAL):
+            return Priority.NORMAL
     return Priority.LOW if fleet.ladder.rung >= Rung.SKIP_LOW else None
 
 

@@ -238,7 +238,6 @@ class SizeModel:
         self.ended += 1
         height = _height_of(limit_bytes)
         self.walls[height] = self.walls.get(height, 0) + 1
-        self._known = None
 
     def _proven_bytes(self, policy: SizingPolicy) -> float:
         """The highest wall under which enough attempts have ended.
@@ -265,6 +264,9 @@ class SizeModel:
             worse = tuple(map(max, always, young))
             self._known = Known(always, worse, typical, self._proven_bytes(policy))
             self._fresh_seconds = 0.0
+        proven = self._proven_bytes(policy)
+        if proven != self._known.limit_bytes:
+            self._known = self._known._replace(limit_bytes=proven)
         return self._known
 
     def _moments(self, histogram: Histogram, policy: SizingPolicy) -> Moments:
