@@ -74,9 +74,12 @@ def stop(fleet: Fleet, run: Run, *, outcome: Outcome, because: str, phase: StopP
     state = run.state
     assert isinstance(state, Starting | Running | Stopping)
     if isinstance(state, Stopping):
-        _stop_again(
-            fleet, run, state, cancelled=because if _cancels(outcome) else None, phase=phase
-        )
+        if outcome is Outcome.CANCELLED and state.outcome not in (None, Outcome.CANCELLED):
+            # A new reason never prolongs a grace, nor rewrites an end the agent chose itself.
+            state = replace(state, outcome=outcome, because=because)
+            run = fleet.move(run, state, because)
+        if phase > state.phase:
+            _press(fleet, run, state, phase)
         return
     if isinstance(state, Running) and state.frozen is not None and phase < StopPhase.KILLED:
         fleet.actions.append(ThawAttempt(run.attempt))  # frozen, it could not hear
@@ -89,21 +92,6 @@ def preempt(fleet: Fleet, run: Run, *, because: str, stopped_for: str | None = N
     stopping = fleet.runs[run.id]
     if stopped_for is not None and isinstance(stopping.state, Stopping):
         fleet.amend(stopping, because, state=replace(stopping.state, stopped_for=stopped_for))
-
-
-def _stop_again(
-    fleet: Fleet, run: Run, state: Stopping, *, cancelled: str | None, phase: StopPhase
-) -> None:
-    """A new reason never prolongs a grace, and never rewrites an end the agent chose itself."""
-    if cancelled is not None and state.outcome not in (None, Outcome.CANCELLED):
-        state = replace(state, outcome=Outcome.CANCELLED, because=cancelled)
-        run = fleet.move(run, state, cancelled)
-    if phase > state.phase:
-        _press(fleet, run, state, phase)
-
-
-def _cancels(outcome: Outcome) -> bool:
-    return outcome is Outcome.CANCELLED
 
 
 def _stopping(

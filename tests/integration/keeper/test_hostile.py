@@ -91,6 +91,7 @@ def test_noise_of_all_kinds_does_not_end_the_keeper(kept: Keeping) -> None:
         said(kept, bytes(data[: chance.randrange(len(data) + 1)]).replace(b"spawn", b"spown"))
     kept.epoch = 1 << 61
     kept.connect()
+    assert kept.client.call("list")["attempts"] == []
 
 
 TRY = f"""
