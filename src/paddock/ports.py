@@ -28,6 +28,9 @@ class Launch:
     directory: Path
     limit_bytes: int
     resume: bool = False
+    name: str = ""  # the run's, for people
+    stdin: Path | None = None  # None: /dev/null
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +44,21 @@ class Guarantees:
     survives_daemon: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why paddock kills. Kept with the attempt, because the kill may come before it is remembered:
+    a daemon that dies in between must not leave a death by signal 9 that nobody can explain.
+    """
+
+    outcome: Outcome | None  # None: the agent ended by itself, this is for its strays
+    because: str
+
+
 class Driver(Protocol):
-    """Where attempts live. Every method may be repeated without harm.
+    """Where attempts live. Every method may be repeated without harm, and none of them waits.
 
     Reports through `tell`: Started or SpawnFailed once for each start, then Exited and Emptied.
+    Exited is told when the attempt's output is all in its log, so that an end is an end.
     """
 
     @property
@@ -59,7 +73,7 @@ class Driver(Protocol):
 
     def terminate(self, attempt: Attempt) -> None: ...
 
-    def kill(self, attempt: Attempt) -> None:
+    def kill(self, attempt: Attempt, why: Stop) -> None:
         """Every process of the attempt, not only the main one."""
 
     def freeze(self, attempt: Attempt, *, reclaim: bool) -> None: ...
@@ -70,7 +84,14 @@ class Driver(Protocol):
         """One look at all attempts, so that a tick costs one call."""
 
     def adopt(self, tell: Callable[[Event], None]) -> frozenset[Attempt]:
-        """After a restart: the attempts still there; from now on they report through `tell`."""
+        """After a restart: the attempts still there; from now on they report through `tell`.
+
+        Those that ended meanwhile are among them, and their Exited is told; one that the last
+        daemon had begun to kill first tells `StopFound`.
+        """
+
+    def forget(self, attempt: Attempt) -> None:
+        """Its end is remembered: the driver need not keep anything of it but its output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

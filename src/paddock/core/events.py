@@ -76,6 +76,17 @@ class AttemptLost:
     at: float
     attempt: Attempt
     reason: str
+    permanent: bool = False  # it may have done its work: trying again could do it twice
+
+
+@dataclass(frozen=True, slots=True)
+class StopFound:
+    """A daemon that died before it could remember had begun to kill this attempt, and why."""
+
+    at: float
+    attempt: Attempt
+    outcome: Outcome
+    because: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +178,7 @@ Event = (
     | Exited
     | Emptied
     | AttemptLost
+    | StopFound
     | Sampled
     | LimitPassed
     | CheckpointWritten

@@ -228,14 +228,15 @@ def exited(fleet: Fleet, run: Run, ended: Exit, *, empty: bool) -> None:
     _press(fleet, run, strays, StopPhase.KILLED)
 
 
-def gone(fleet: Fleet, run: Run, *, reason: str) -> None:
+def gone(fleet: Fleet, run: Run, *, reason: str, permanent: bool = False) -> None:
     """Nothing of the attempt is left. Without a known exit or reason, it is lost, not guessed."""
     state = run.state
     assert isinstance(state, Starting | Running | Stopping)
     if isinstance(state, Stopping) and (state.outcome is not None or state.exit is not None):
         _settle(fleet, run, state, state.exit or Exit())
         return
-    conclude(fleet, run, Verdict(Outcome.LOST, f"nobody knows how it ended: {reason}"))
+    verdict = Verdict(Outcome.LOST, f"nobody knows how it ended: {reason}")
+    conclude(fleet, run, verdict, permanent=permanent)
 
 
 def spawn_failed(fleet: Fleet, run: Run, *, reason: str, permanent: bool) -> None:

@@ -31,6 +31,7 @@ from .events import (
     Sampled,
     SpawnFailed,
     Started,
+    StopFound,
     Submitted,
     ThawRequested,
     TimePassed,
@@ -81,7 +82,14 @@ def step(fleet: Fleet, event: Event) -> list[Action]:
 
 
 AttemptEvent = (
-    Started | SpawnFailed | Exited | Emptied | AttemptLost | LimitPassed | CheckpointWritten
+    Started
+    | SpawnFailed
+    | Exited
+    | Emptied
+    | AttemptLost
+    | StopFound
+    | LimitPassed
+    | CheckpointWritten
 )
 Request = CancelRequested | PriorityChanged | FreezeRequested | ThawRequested
 
@@ -126,7 +134,10 @@ def _of_attempt(fleet: Fleet, event: AttemptEvent) -> None:
         case Emptied():
             gone(fleet, run, reason="its processes are gone, and no exit was seen")
         case AttemptLost():
-            gone(fleet, run, reason=event.reason)
+            gone(fleet, run, reason=event.reason, permanent=event.permanent)
+        case StopFound():
+            because, killed = event.because, StopPhase.KILLED
+            stop(fleet, run, outcome=event.outcome, because=because, phase=killed)
         case LimitPassed():
             _over_limit(fleet, run, event.reason)
         case CheckpointWritten():

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from paddock.core.events import Event
-from paddock.core.run import Attempt
+from paddock.core.run import Attempt, Outcome
 from paddock.core.units import GIB
-from paddock.ports import Driver, Launch
+from paddock.ports import Driver, Launch, Stop
 
 E = TypeVar("E", bound=Event)
 WITHIN_S = 10.0
@@ -45,6 +45,9 @@ class Bed:
             limit_bytes=limit,
         )
         self.driver.start(launch, self.tell)
+
+    def kill(self, attempt: Attempt) -> None:
+        self.driver.kill(attempt, Stop(Outcome.CANCELLED, "killed on request"))
 
     def of(self, kind: type[E], attempt: Attempt) -> list[E]:
         found = [event for event in self.heard if isinstance(event, kind)]

@@ -95,14 +95,14 @@ async def test_a_deaf_agent_stays_until_it_is_killed(bed: Bed) -> None:
     await bed.hear(Started, attempt)
     bed.driver.terminate(attempt)
     await bed.stays(lambda: not bed.of(Exited, attempt), for_s=0.2)
-    bed.driver.kill(attempt)
+    bed.kill(attempt)
     assert (await bed.hear(Exited, attempt)).exit.signal == 9
 
 
 @on_a_bed
 async def test_a_kill_before_it_reports_its_start_ends_it_too(bed: Bed) -> None:
     attempt = bed.start("sleep=60")
-    bed.driver.kill(attempt)
+    bed.kill(attempt)
     assert (await bed.hear(Exited, attempt)).exit.signal == 9
 
 
@@ -121,7 +121,7 @@ async def test_a_kill_takes_the_strays_along(bed: Bed) -> None:
         pytest.skip("this driver does not promise to reach every process")
     attempt = bed.start("strays=60", "exit=0")
     await bed.hear(Exited, attempt)
-    bed.driver.kill(attempt)
+    bed.kill(attempt)
     await bed.hear(Emptied, attempt)
     assert len(bed.of(Emptied, attempt)) == 1
 
@@ -147,7 +147,7 @@ async def test_a_frozen_agent_can_be_killed(bed: Bed) -> None:
     attempt = bed.start("sleep=60")
     await bed.hear(Started, attempt)
     bed.driver.freeze(attempt, reclaim=False)
-    bed.driver.kill(attempt)
+    bed.kill(attempt)
     assert (await bed.hear(Exited, attempt)).exit.signal == 9
 
 
@@ -157,7 +157,7 @@ async def test_what_it_uses_is_seen(bed: Bed) -> None:
     await bed.hear(Started, attempt)
     await bed.until(lambda: bed.driver.used_bytes().get(attempt, 0) >= 60 * MIB)
     assert bed.driver.used_bytes()[attempt] < 200 * MIB
-    bed.driver.kill(attempt)
+    bed.kill(attempt)
     await bed.hear(Exited, attempt)
 
 
@@ -169,7 +169,7 @@ async def test_over_its_wall_it_dies_of_memory_and_its_neighbour_lives(bed: Bed)
     hog = bed.start("use=200M", "sleep=60", limit=64 * MIB)
     assert (await bed.hear(Exited, hog)).exit.oom
     assert not bed.of(Exited, neighbour)
-    bed.driver.kill(neighbour)
+    bed.kill(neighbour)
     assert not (await bed.hear(Exited, neighbour)).exit.oom
 
 
@@ -194,7 +194,7 @@ async def test_a_checkpoint_is_reported_when_it_is_written(bed: Bed) -> None:
     await bed.hear(CheckpointWritten, able)
     assert not bed.of(CheckpointWritten, unable)
     for attempt in (able, unable):
-        bed.driver.kill(attempt)
+        bed.kill(attempt)
         await bed.hear(Exited, attempt)
 
 
@@ -211,7 +211,7 @@ async def test_requests_about_an_unknown_attempt_do_nothing(bed: Bed) -> None:
     bed.driver.warn(nobody)
     bed.driver.ask_checkpoint(nobody)
     bed.driver.terminate(nobody)
-    bed.driver.kill(nobody)
+    bed.kill(nobody)
     bed.driver.freeze(nobody, reclaim=True)
     bed.driver.thaw(nobody)
     await bed.stays(lambda: not bed.heard, for_s=0.05)

@@ -16,7 +16,7 @@ from paddock.core.events import (
 )
 from paddock.core.run import Attempt, Exit
 from paddock.drivers.fake.script import BadScript, Leave, Print, Script, Sleep, Use, read_script
-from paddock.ports import Guarantees, Launch
+from paddock.ports import Guarantees, Launch, Stop
 
 Tell = Callable[[Event], None]
 Write = Callable[[Attempt, bytes], None]
@@ -96,7 +96,7 @@ class FakeDriver:
         if pretender is not None and not pretender.script.deaf and pretender.frozen_left_s is None:
             self._leave(pretender, Exit(signal=SIGTERM))
 
-    def kill(self, attempt: Attempt) -> None:
+    def kill(self, attempt: Attempt, why: Stop) -> None:  # noqa: ARG002
         pretender = self._pretenders.get(attempt)
         if pretender is None:
             return
@@ -124,6 +124,9 @@ class FakeDriver:
 
     def adopt(self, tell: Tell) -> frozenset[Attempt]:  # noqa: ARG002
         return frozenset()
+
+    def forget(self, attempt: Attempt) -> None:
+        self._known.discard(attempt)
 
     # -- how they live --------------------------------------------------------------------
 

@@ -1,0 +1,58 @@
+"""Where a user's paddock keeps its things: one directory, closed to everybody else."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+STATE_VARIABLE: Final = "PADDOCK_STATE"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Made from the state directory alone, so that daemon, keeper and client agree."""
+
+    state: Path
+
+    @property
+    def socket(self) -> Path:
+        return self.state / "paddock.sock"
+
+    @property
+    def store(self) -> Path:
+        return self.state / "paddock.db"
+
+    @property
+    def keeper(self) -> Path:
+        return self.state / "keeper"
+
+    @property
+    def output(self) -> Path:
+        """A directory a run, with a file an attempt."""
+        return self.state / "output"
+
+    @property
+    def stdin(self) -> Path:
+        """What was handed over as stdin, until its run ends."""
+        return self.state / "stdin"
+
+    @property
+    def log(self) -> Path:
+        return self.state / "daemon.log"
+
+    @property
+    def token(self) -> Path:
+        """What a client on TCP must show."""
+        return self.state / "token"
+
+
+def find_places(state: str | None = None) -> Places:
+    """`--state`, then PADDOCK_STATE, then where this system keeps a user's state."""
+    named = state or os.environ.get(STATE_VARIABLE)
+    if named:
+        return Places(Path(named).expanduser().absolute())
+    home = os.environ.get("XDG_STATE_HOME", "")
+    base = Path(home) if home.startswith("/") else Path.home() / ".local/state"
+    return Places(base / "paddock")

@@ -1,0 +1,224 @@
+"""What the API answers and asks, version 1. Keys are only ever added.
+
+Environment values are in none of these but `Submit` and `Again`, which only go in.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from .run_request import HeartbeatRequest, PriorityWord, RunRequest
+
+VERSION = "v1"
+
+StateWord = Literal["queued", "starting", "running", "stopping", "ended"]
+
+
+class Problem(msgspec.Struct, kw_only=True):
+    """Whatever was not done. `code` is for programs: bad_request, refused, not_found, ambiguous,
+    ended, trouble (the store), internal."""
+
+    code: str
+    message: str
+
+
+class Submit(msgspec.Struct, kw_only=True):
+    """One submission, taken whole or refused whole. The same `key` again changes nothing."""
+
+    key: str
+    runs: tuple[RunRequest, ...] = ()
+    heartbeats: tuple[HeartbeatRequest, ...] = ()
+    fleet: str | None = None
+    directory: str
+    environment: dict[str, str] = {}
+    stdin: str | None = None  # the token that an upload gave
+    profile: str | None = None
+    umask: int | None = None
+
+
+class Taken(msgspec.Struct, kw_only=True):
+    id: str
+    name: str
+    state: StateWord
+    place: int | None = None  # 1 is next
+    waits_for: str | None = None  # a sentence
+
+
+class Submission(msgspec.Struct, kw_only=True):
+    runs: tuple[Taken, ...]
+    heartbeats: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what was taken differently than asked (CAP-3)
+
+
+class RunView(msgspec.Struct, kw_only=True):
+    """A run as `ls --json` shows it. Times are wall-clock seconds since 1970."""
+
+    id: str
+    name: str
+    state: StateWord
+    outcome: str | None
+    exit_code: int | None
+    priority: PriorityWord
+    group: str
+    attempt: int
+    memory_bytes: int | None
+    limit_bytes: int
+    waits_for: str | None
+    needs: tuple[str, ...]
+    place: int | None = None
+    sentence: str = ""
+    because: str | None = None  # of the end
+    submitted_at: float | None = None
+    since_at: float | None = None  # of the present state
+    frozen: str | None = None
+    peak_bytes: int | None = None
+    expected_bytes: int | None = None
+
+
+class HostView(msgspec.Struct, kw_only=True):
+    total_bytes: int
+    available_bytes: int | None
+    used_percent: float | None
+    ladder: str  # calm, skip_low, queue, preempt, emergency
+    because: str = ""
+    swap_percent: float = 0.0
+
+
+class FleetView(msgspec.Struct, kw_only=True):
+    limit_bytes: int  # the fleet's wall
+    expected_bytes: int
+    used_bytes: int
+    max_agents: int | None = None
+
+
+class QueueView(msgspec.Struct, kw_only=True):
+    waiting: int
+    depth: int
+    first: tuple[Taken, ...] = ()
+
+
+class BreakerView(msgspec.Struct, kw_only=True):
+    group: str
+    state: Literal["open", "half_open", "closed"]
+    failures: int = 0
+    retry_in_s: float | None = None
+    probe: str | None = None
+
+
+class HeartbeatView(msgspec.Struct, kw_only=True):
+    name: str
+    every_s: float
+    next_in_s: float
+    beats: int
+    skipped_pressure: int
+    skipped_busy: int
+
+
+class StatusView(msgspec.Struct, kw_only=True):
+    host: HostView | None  # None until the first look
+    fleet: FleetView
+    counts: dict[str, int]  # by state, and by outcome of those kept in memory
+    queue: QueueView
+    breakers: tuple[BreakerView, ...]
+    heartbeats: tuple[HeartbeatView, ...] = ()
+    driver: str = ""
+    trouble: str | None = None  # of the store: nothing new is taken meanwhile
+
+
+class MemoryView(msgspec.Struct, kw_only=True):
+    id: str
+    name: str
+    group: str
+    used_bytes: int
+    expected_bytes: int
+    limit_bytes: int
+    soft_limit_bytes: int | None = None
+    peak_bytes: int = 0
+
+
+class LearnedView(msgspec.Struct, kw_only=True):
+    group: str
+    attempts: int  # ended ones, the evidence
+    typical_bytes: int | None  # None: not enough evidence, limits count
+    peak_bytes: int
+    limit_bytes: int
+
+
+class MoveView(msgspec.Struct, kw_only=True):
+    at: float
+    state: str
+    attempt: int
+    because: str
+    moves: int = 1
+
+
+class WhyView(msgspec.Struct, kw_only=True):
+    sentence: str
+    black_box: dict[str, str] | None = None
+
+
+class DaemonView(msgspec.Struct, kw_only=True):
+    pid: int
+    keeper_pid: int | None
+    version: str
+    socket: str
+    uptime_s: float
+    state: str = ""
+    listen: str | None = None
+    epoch: int = 0
+
+
+class Happening(msgspec.Struct, kw_only=True):
+    """One line of the event stream."""
+
+    n: int  # counts up; a gap means that some were missed
+    at: float
+    run: str
+    name: str
+    state: StateWord
+    attempt: int
+    because: str
+    outcome: str | None = None
+    exit_code: int | None = None
+
+
+class Kill(msgspec.Struct, kw_only=True):
+    runs: tuple[str, ...] = ()
+    all: bool = False
+    force: bool = False
+
+
+class Killed(msgspec.Struct, kw_only=True):
+    runs: tuple[str, ...] = ()
+    heartbeats: tuple[str, ...] = ()  # removed
+
+
+class Again(msgspec.Struct, kw_only=True):
+    """Run it once more, as a new run, with the environment of whoever asks."""
+
+    key: str
+    environment: dict[str, str] = {}
+
+
+class SetPriority(msgspec.Struct, kw_only=True):
+    priority: PriorityWord
+
+
+class ResetBreaker(msgspec.Struct, kw_only=True):
+    group: str
+
+
+class Await(msgspec.Struct, kw_only=True):
+    runs: tuple[str, ...]
+    timeout_s: float = 25.0
+
+
+class StopDaemon(msgspec.Struct, kw_only=True):
+    kill: bool = False  # end all agents first
+
+
+class Uploaded(msgspec.Struct, kw_only=True):
+    token: str
+    size: int
