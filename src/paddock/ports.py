@@ -200,6 +200,9 @@ class Store(Protocol):
     def tidy(self, *, now_at: float, keep: Keep = Keep()) -> int:  # noqa: B008 - frozen
         """Remove one small batch of what is too old or too much; how many went, 0 when done."""
 
+    def mend(self) -> None:
+        """After `StoreGone`: put back what somebody removed, from what is still open."""
+
     def close(self) -> None: ...
 
 

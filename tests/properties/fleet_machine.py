@@ -36,6 +36,7 @@ from paddock.core.events import (
     Sampled,
     SpawnFailed,
     Started,
+    StopFound,
     Submitted,
     ThawRequested,
     TimePassed,
@@ -278,9 +279,19 @@ class FleetMachine(RuleBasedStateMachine):
         self.tell(Emptied(self.yard.now, self.pick_live(number).attempt))
 
     @precondition(some_live)
-    @rule(number=PICK)
-    def attempt_is_lost(self, number: int) -> None:
-        self.tell(AttemptLost(self.yard.now, self.pick_live(number).attempt, "reboot"))
+    @rule(number=PICK, permanent=st.booleans())
+    def attempt_is_lost(self, number: int, *, permanent: bool) -> None:
+        attempt = self.pick_live(number).attempt
+        self.tell(AttemptLost(self.yard.now, attempt, "reboot", permanent=permanent))
+
+    @precondition(some_live)
+    @rule(
+        number=PICK,
+        outcome=st.sampled_from([Outcome.PREEMPTED, Outcome.CANCELLED, Outcome.TIMEOUT_EXCEEDED]),
+    )
+    def a_stop_is_found(self, number: int, outcome: Outcome) -> None:
+        attempt = self.pick_live(number).attempt
+        self.tell(StopFound(self.yard.now, attempt, outcome, "an emergency"))
 
     @precondition(some_live)
     @rule(number=PICK)

@@ -141,10 +141,14 @@ def _of_attempt(fleet: Fleet, event: AttemptEvent) -> None:
         case LimitPassed():
             _over_limit(fleet, run, event.reason)
         case CheckpointWritten():
-            if isinstance(run.state, Stopping) and run.state.phase is StopPhase.ASKED:
-                press_harder(fleet, run)
+            _checkpoint_written(fleet, run)
         case _:
             assert_never(event)
+
+
+def _checkpoint_written(fleet: Fleet, run: Run) -> None:
+    if isinstance(run.state, Stopping) and run.state.phase is StopPhase.ASKED:
+        press_harder(fleet, run)
 
 
 def _live(fleet: Fleet, attempt: Attempt) -> Run | None:

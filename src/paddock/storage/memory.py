@@ -57,6 +57,9 @@ class MemoryStore:
                 kept.pop(run.id, None)
         return len(gone) + self._drop_groups(oldest_at, keep.groups)
 
+    def mend(self) -> None:
+        self._check()
+
     def close(self) -> None:
         self._closed = True
 

@@ -100,6 +100,14 @@ def hold(path: Path) -> int:
     return lock
 
 
+def same_file(descriptor: int, path: str) -> bool:
+    """Whether the open file still has that name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))  # noqa: PTH116
+    except OSError:
+        return False
+
+
 def _sign(lock: int) -> None:
     """Only for the other one's error message: a full disk is no reason to fail."""
     with suppress(OSError):

@@ -17,7 +17,7 @@ from paddock.ports import Keep, Move, Recipe, Remembered, Step, Wanted
 
 from . import codec, queries, story, writing
 from .errors import StoreDamaged, StoreError, StoreFailed, StoreGone
-from .opening import connect, hold, told_plainly, truncate_wal
+from .opening import connect, hold, same_file, told_plainly, truncate_wal
 
 LOAD_BYTES: Final = 10_000_000  # REPO-5
 GROUP_BYTES: Final = LOAD_BYTES * 4 // 10
@@ -79,6 +79,28 @@ class SqliteStore:
                 raise
             finally:
                 os.close(file)
+
+    def mend(self) -> None:
+        """What the open files hold is written to a new one, which then takes the old name.
+
+        Removing a file takes its name only: SQLite still reads all of it. The lock is taken anew,
+        because its file may be gone as well, and whoever made another one has the store.
+        """
+        with self._at_work():
+            fresh = Path(f"{self.path}.mended")
+            fresh.unlink(missing_ok=True)
+            lock = self._lock if same_file(self._lock, f"{self.path}.lock") else hold(self.path)
+            self._db.execute("VACUUM INTO ?", (str(fresh),))
+            if lock != self._lock:
+                os.close(self._lock)
+                self._lock = lock
+            # Closing removes the WAL by its name, so it comes before the new file gets the name.
+            self._db.close()
+            self._wal.unlink(missing_ok=True)
+            fresh.chmod(0o600)
+            fresh.replace(self.path)
+            self._db = connect(self.path)
+            self._inodes = {file: _inode(file) for file in (self.path, self._wal)}
 
     def close(self) -> None:
         with self._one_at_a_time:

@@ -17,16 +17,19 @@ from paddock.core.actions import (
     WarnAttempt,
 )
 from paddock.core.events import (
+    AttemptLost,
     Emptied,
     Exited,
     FreezeRequested,
     LimitPassed,
     Sampled,
     Started,
+    StopFound,
     ThawRequested,
 )
 from paddock.core.run import (
     Attempt,
+    Ended,
     Exit,
     Outcome,
     Queued,
@@ -291,3 +294,26 @@ def test_durations_of_good_runs_are_learned() -> None:
     yard.run(a_spec("next"))
     state = yard.in_state("next", Running)
     assert state.hard_at == yard.now + 2400.0
+
+
+def test_a_kill_that_was_never_remembered_is_still_known_for_what_it_was() -> None:
+    """The daemon killed under pressure, died before the commit, and the next one finds both."""
+    yard = Yard()
+    yard.run(a_spec("a"))
+    attempt = yard.fleet.runs["a"].attempt
+    yard.tell(StopFound(yard.now, attempt, Outcome.PREEMPTED, "96 % of memory is in use"))
+    yard.tell(Exited(yard.now, attempt, Exit(signal=9)))
+    run = yard.fleet.runs["a"]
+    assert run.preemptions == 1
+    assert run.failures == 0
+
+
+def test_what_may_have_done_its_work_is_lost_and_not_done_again() -> None:
+    yard = Yard()
+    yard.run(a_spec("a", retries=3))
+    attempt = yard.fleet.runs["a"].attempt
+    yard.tell(AttemptLost(yard.now, attempt, "its keeper was killed", permanent=True))
+    state = yard.fleet.runs["a"].state
+    assert isinstance(state, Ended)
+    assert state.outcome is Outcome.LOST
+    assert "its keeper was killed" in state.because

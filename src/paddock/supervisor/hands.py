@@ -1,0 +1,133 @@
+"""ACT: hands a step's actions to the drivers. Decides nothing; every action may come twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, assert_never
+
+from paddock.core.actions import (
+    Action,
+    AskCheckpoint,
+    FreezeAttempt,
+    KillAttempt,
+    Refuse,
+    StartAttempt,
+    TerminateAttempt,
+    ThawAttempt,
+    WarnAttempt,
+)
+from paddock.core.events import Emptied, Event, SpawnFailed
+from paddock.core.fleet import Fleet
+from paddock.core.run import Attempt, Starting, Stopping
+from paddock.ports import Driver, Launch, Recipe, Stop
+
+DRIVER_LABEL: Final = "driver"
+
+Tell = Callable[[Event], None]
+
+
+def is_urgent(action: Action) -> bool:
+    """Never waits for the store: a full disk or a slow fsync must not stop a rescue.
+
+    A kill takes its reason along, so that it can be explained even if it is never remembered.
+    """
+    return isinstance(action, KillAttempt | FreezeAttempt)
+
+
+class Hands:
+    def __init__(self, drivers: Mapping[str, Driver], default: str, tell: Tell) -> None:
+        self._drivers = drivers
+        self._default = default
+        self._tell = tell
+        self._begun: dict[Attempt, Driver] = {}
+
+    def driver_of(self, attempt: Attempt) -> Driver | None:
+        return self._begun.get(attempt)
+
+    def adopt(self) -> frozenset[Attempt]:
+        """What earlier daemons began and is still there, or ended while nobody looked."""
+        found: set[Attempt] = set()
+        for driver in self._drivers.values():
+            adopted = driver.adopt(self._tell)
+            self._begun |= dict.fromkeys(adopted, driver)
+            found |= adopted
+        return frozenset(found)
+
+    def used_bytes(self) -> dict[Attempt, int]:
+        used: dict[Attempt, int] = {}
+        for driver in self._drivers.values():
+            used |= driver.used_bytes()
+        return used
+
+    def perform(self, action: Action, fleet: Fleet, recipe: Recipe | None = None) -> None:
+        if isinstance(action, Refuse):
+            return  # told to whoever asked
+        if isinstance(action, StartAttempt):
+            self._start(action, fleet, recipe)
+            return
+        driver = self._begun.get(action.attempt)
+        if driver is None:
+            return  # not begun: `_start` sees that it is no longer wanted
+        match action:
+            case WarnAttempt():
+                driver.warn(action.attempt)
+            case AskCheckpoint():
+                driver.ask_checkpoint(action.attempt)
+            case TerminateAttempt():
+                driver.terminate(action.attempt)
+            case KillAttempt():
+                driver.kill(action.attempt, _why(action, fleet))
+            case FreezeAttempt():
+                driver.freeze(action.attempt, reclaim=action.reclaim)
+            case ThawAttempt():
+                driver.thaw(action.attempt)
+            case _:
+                assert_never(action)
+
+    def forget(self, attempt: Attempt) -> None:
+        driver = self._begun.pop(attempt, None)
+        if driver is not None:
+            driver.forget(attempt)
+
+    def _start(self, action: StartAttempt, fleet: Fleet, recipe: Recipe | None) -> None:
+        attempt = action.attempt
+        run = fleet.runs.get(attempt.run)
+        if run is None or run.attempt != attempt or not run.live:
+            return
+        if isinstance(run.state, Stopping) and attempt not in self._begun:
+            self._tell(Emptied(fleet.now, attempt))  # stopped before it could begin
+            return
+        if not isinstance(run.state, Starting):
+            return
+        if recipe is None or recipe.environment is None:
+            reason = "how to start it is not remembered"
+            self._tell(SpawnFailed(fleet.now, attempt, reason, permanent=True))
+            return
+        name = recipe.labels.get(DRIVER_LABEL, self._default)
+        driver = self._drivers.get(name)
+        if driver is None:
+            reason = f"this daemon has no driver {name!r}"
+            self._tell(SpawnFailed(fleet.now, attempt, reason, permanent=True))
+            return
+        self._begun[attempt] = driver
+        driver.start(_launch(action, run.spec.name, recipe), self._tell)
+
+
+def _launch(action: StartAttempt, name: str, recipe: Recipe) -> Launch:
+    return Launch(
+        attempt=action.attempt,
+        command=recipe.command,
+        environment=recipe.environment or {},
+        directory=recipe.directory,
+        limit_bytes=action.limit_bytes,
+        resume=action.resume,
+        name=name,
+        stdin=recipe.stdin,
+        labels=recipe.labels,
+    )
+
+
+def _why(action: KillAttempt, fleet: Fleet) -> Stop:
+    run = fleet.runs.get(action.attempt.run)
+    outcome = run.state.outcome if run is not None and isinstance(run.state, Stopping) else None
+    return Stop(outcome, action.because)

@@ -1,0 +1,371 @@
+"""The loop: an event arrives → THINK → REMEMBER → ACT → TELL. One mailbox, one writer, no locks.
+
+Thinking happens at once, in the event loop's thread. Remembering happens in a thread of its own,
+all steps that gathered meanwhile in one transaction; acting, answering and telling follow it. Only
+kills and freezes do not wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final, TypeVar
+
+from paddock.core.actions import Action, Refuse, StartAttempt
+from paddock.core.events import (
+    CancelRequested,
+    Event,
+    HeartbeatRemoved,
+    PolicyChanged,
+    Sampled,
+    Submitted,
+    TimePassed,
+)
+from paddock.core.fleet import Fleet
+from paddock.core.policy import Policy
+from paddock.core.run import Attempt, Ended, Live, Run
+from paddock.core.step import step
+from paddock.ports import Driver, Recipe, Step, Store
+from paddock.storage.errors import StoreError, StoreGone, Unfit
+from paddock.supervisor.batch import Batch
+from paddock.supervisor.clock import Clock
+from paddock.supervisor.hands import Hands, is_urgent
+from paddock.supervisor.news import News
+from paddock.supervisor.thoughts import (
+    Letter,
+    Parting,
+    Thought,
+    counted,
+    merge,
+    named,
+    reply,
+)
+
+T = TypeVar("T")
+
+RETRY_S: Final = 1.0
+MOST_BEHIND: Final = 1000  # steps that wait for a store in trouble before they are merged into one
+NONE: Final[Mapping[str, Recipe]] = MappingProxyType({})
+
+log = logging.getLogger("paddock.loop")
+
+
+class StoreTrouble(Exception):
+    """The store cannot be written, so nothing new is taken; says why and what to do."""
+
+
+class Supervisor:
+    def __init__(
+        self, fleet: Fleet, store: Store, clock: Clock, drivers: Mapping[str, Driver], default: str
+    ) -> None:
+        self.fleet = fleet
+        self.store = store
+        self.clock = clock
+        self.drivers = drivers
+        self.default_driver = default
+        self.news = News()
+        self.hands = Hands(drivers, default, self.post)
+        self.trouble: str | None = None
+        self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.on_parting: list[Callable[[Parting], None]] = []
+        self._mailbox: deque[Letter] = deque()
+        self._thinking = False
+        self._thoughts: list[Thought] = []
+        self._known_beats = dict(fleet.heartbeats)
+        self._policy: Policy | None = None  # the true one, while trouble lets nothing start
+        self._alarm: asyncio.TimerHandle | None = None
+        self._waiters: dict[str, list[asyncio.Future[None]]] = {}
+        self._ends: set[str] = set()  # thought, and not yet remembered
+        self._to_write = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._disk = ThreadPoolExecutor(1, thread_name_prefix="store")
+
+    # -- what others ask ------------------------------------------------------------------
+
+    def post(self, event: Event) -> None:
+        """An event from a driver or from the eyes. Its time is when it arrives here."""
+        self._put(Letter(lambda now: replace(event, at=now)))
+
+    async def ask(
+        self,
+        make: Callable[[float], Event],
+        *,
+        recipes: Mapping[str, Recipe] = NONE,
+        heartbeat_recipes: Mapping[str, Recipe] = NONE,
+    ) -> tuple[Refuse, ...]:
+        """A client's request: answered when its step is remembered, so the answer is true."""
+        if self.broken.done():
+            raise StoreTrouble("the daemon met a bug and is about to start anew; try again")
+        if self.trouble is not None and (recipes or heartbeat_recipes):
+            raise StoreTrouble(self.trouble)
+        answer: asyncio.Future[tuple[Refuse, ...]] = asyncio.get_running_loop().create_future()
+        self._put(Letter(make, recipes, heartbeat_recipes, answer))
+        return await answer
+
+    async def look(self, read: Callable[[Store], T]) -> T:
+        """A look into the store, in its own thread: it may have to wait for a slow disk."""
+        return await asyncio.get_running_loop().run_in_executor(self._disk, read, self.store)
+
+    async def find(self, text: str) -> tuple[Run, ...]:
+        """By id, by name (the newest), by prefix. What the fleet has is newer than the store."""
+        if text in self.fleet.runs:
+            return (self.fleet.runs[text],)
+        found = await self.look(lambda store: store.find(text))
+        return tuple(self.fleet.runs.get(run.id, run) for run in found)
+
+    async def ended(self, runs: Collection[str], *, within_s: float) -> bool:
+        """Whether all of them have ended, as soon as they have or the time is over."""
+        live = {run: future for run in runs if (future := self._wait_for(run)) is not None}
+        if not live:
+            return True
+        done, late = await asyncio.wait(live.values(), timeout=within_s)
+        for run, future in live.items():
+            if future in late:
+                self._waiters[run].remove(future)
+        return len(done) == len(live)
+
+    async def settled(self) -> None:
+        """Until everything thought so far is remembered and done."""
+        await self._idle.wait()
+
+    def begin(self, epoch: int) -> None:
+        """The first step of a daemon: whose turn it is, and on which boot."""
+        policy = self.fleet.policy
+        letter = Letter(lambda now: PolicyChanged(now, policy))
+        letter.epoch, letter.boot_id = epoch, self.clock.remembered
+        self._put(letter)
+
+    # -- think ----------------------------------------------------------------------------
+
+    def _put(self, letter: Letter) -> None:
+        self._mailbox.append(letter)
+        if self._thinking:
+            return  # a driver told something while it was asked to act: it comes next
+        self._thinking = True
+        try:
+            while self._mailbox:
+                self._think(self._mailbox.popleft())
+        except Exception as error:
+            # A half-made step must not be remembered: the next daemon goes on from the last one.
+            log.exception("a step failed")
+            if not self.broken.done():
+                self.broken.set_exception(error)
+        finally:
+            self._thinking = False
+        self._set_alarm()
+
+    def _think(self, letter: Letter) -> None:
+        if self.broken.done():
+            return
+        began = time.perf_counter()
+        event = letter.make(self.clock.now())
+        actions = step(self.fleet, event)
+        for action in filter(is_urgent, actions):
+            self.hands.perform(action, self.fleet)
+        refused = tuple(action for action in actions if isinstance(action, Refuse))
+        self._gather(letter, event, actions, refused)
+        if actions or not isinstance(event, Sampled):
+            took_us = (time.perf_counter() - began) * 1e6
+            log.debug("%s -> %s in %.0f us", named(event), counted(actions), took_us)
+
+    def _gather(
+        self, letter: Letter, event: Event, actions: list[Action], refused: tuple[Refuse, ...]
+    ) -> None:
+        """What is to be remembered, done and answered; most samples change nothing."""
+        fleet = self.fleet
+        beats_changed = fleet.heartbeats != self._known_beats
+        if not (fleet.changes or actions or letter.answer or beats_changed or letter.boot_id):
+            return
+        taken = {change.run.id for change in fleet.changes if change.before is None}
+        beats = letter.heartbeat_recipes.items()
+        step_taken = Step(
+            at=fleet.now,
+            changes=tuple(fleet.changes),
+            recipes={run: each for run, each in letter.recipes.items() if run in taken},
+            heartbeat_recipes={name: each for name, each in beats if name in fleet.heartbeats},
+            epoch=letter.epoch,
+            boot_id=letter.boot_id,
+        )
+        waits = [action for action in actions if not is_urgent(action)]
+        submitted = tuple(taken) if isinstance(event, Submitted) else ()
+        self._thoughts.append(Thought(step_taken, waits, letter.answer, submitted, refused))
+        self._ends |= {c.run.id for c in fleet.changes if isinstance(c.run.state, Ended)}
+        self._idle.clear()
+        self._to_write.set()
+
+    def _set_alarm(self) -> None:
+        """A `TimePassed` when the next deadline comes."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        at = self.fleet.next_deadline
+        if at is None or self.broken.done():
+            return
+        wait_s = max(0.0, at - self.clock.now())
+        loop = asyncio.get_running_loop()
+        self._alarm = loop.call_later(wait_s, lambda: self._put(Letter(TimePassed)))
+
+    # -- remember -------------------------------------------------------------------------
+
+    async def write(self) -> None:
+        """The one writer: takes all thoughts there are, remembers them, then acts on them."""
+        while True:
+            await self._to_write.wait()
+            self._to_write.clear()
+            while self._thoughts:
+                await self._write_some()
+            self._idle.set()
+
+    async def _write_some(self) -> None:
+        thoughts, self._thoughts = self._thoughts, []
+        batch = self._batch(thoughts)
+        loop = asyncio.get_running_loop()
+        try:
+            kept = await loop.run_in_executor(self._disk, batch.keep, self.store)
+        except StoreError as error:
+            await self._failed(error, thoughts)
+            return
+        if self.trouble is not None:
+            self._trouble_is_over()
+        for thought in thoughts:
+            self._act(thought, kept.recipes)
+        for run, recipe in kept.parted:
+            for tell in self.on_parting:
+                tell(Parting(run, recipe))
+
+    def _batch(self, thoughts: list[Thought]) -> Batch:
+        """With the groups and heartbeats as they are now, which is after the last of these steps.
+
+        Heartbeats go first, because their recipes need them; those removed go last, because a beat
+        of this very batch still takes its recipe from them.
+        """
+        fleet = self.fleet
+        beats, known = fleet.heartbeats, self._known_beats
+        now = Step(
+            at=fleet.now,
+            groups={n: fleet.groups[n].facts() for n in fleet.changed_groups if n in fleet.groups},
+            heartbeats=tuple(beat for name, beat in beats.items() if known.get(name) != beat),
+        )
+        removed = tuple(name for name in known if name not in beats)
+        for thought in thoughts:
+            recipes = thought.step.heartbeat_recipes
+            if not recipes.keys() <= beats.keys():  # declared and removed in one breath
+                recipes = {name: each for name, each in recipes.items() if name in beats}
+                thought.step = replace(thought.step, heartbeat_recipes=recipes)
+        thoughts.insert(0, Thought(now, []))
+        if removed:
+            thoughts.append(Thought(Step(at=fleet.now, removed_heartbeats=removed), []))
+        fleet.changed_groups.clear()
+        self._known_beats = dict(beats)
+        starts = [a.attempt.run for t in thoughts for a in t.actions if isinstance(a, StartAttempt)]
+        return Batch([thought.step for thought in thoughts], starts)
+
+    async def _failed(self, error: StoreError, thoughts: list[Thought]) -> None:
+        if isinstance(error, StoreGone) and await self._mended():
+            self._thoughts = thoughts + self._thoughts
+            return
+        if isinstance(error, Unfit):
+            self._drop_recipes(error, thoughts)
+        else:
+            self._in_trouble(error, thoughts)
+        waiting = thoughts + self._thoughts
+        if len(waiting) > MOST_BEHIND:
+            waiting = [merge(waiting)]
+        self._thoughts = waiting
+        if not isinstance(error, Unfit):
+            await asyncio.sleep(RETRY_S)
+
+    async def _mended(self) -> bool:
+        """Somebody removed the files under us: what the open ones hold is put back."""
+        try:
+            await self.look(lambda store: store.mend())
+        except StoreError as error:
+            log.error("the store's files were removed and cannot be put back: %s", error)
+            return False
+        log.warning("the store's files were removed under the daemon and have been put back")
+        return True
+
+    def _drop_recipes(self, error: Unfit, thoughts: list[Thought]) -> None:
+        """A recipe that no store can keep: its run ends, and whoever asked is told why."""
+        for thought in thoughts:
+            if thought.step.recipes or thought.step.heartbeat_recipes:
+                self._take_back(thought, StoreTrouble(str(error)))
+                thought.step = replace(thought.step, recipes={}, heartbeat_recipes={})
+
+    def _in_trouble(self, error: StoreError, thoughts: list[Thought]) -> None:
+        """Stops are done all the same; what is new is taken back; nothing else is lost."""
+        if self.trouble is None:
+            log.error("the store is in trouble: %s", error)
+            self._policy = self.fleet.policy
+            halted = replace(self._policy, max_agents=0)
+            self.trouble = str(error)
+            self._put(Letter(lambda now: PolicyChanged(now, halted)))
+        self.trouble = str(error)
+        for thought in thoughts:
+            for action in thought.actions:
+                if not isinstance(action, StartAttempt):
+                    self.hands.perform(action, self.fleet)
+            thought.actions = [a for a in thought.actions if isinstance(a, StartAttempt)]
+            if thought.submitted or thought.step.heartbeat_recipes:
+                self._take_back(thought, StoreTrouble(self.trouble))
+            elif thought.answer is not None:
+                reply(thought)
+
+    def _take_back(self, thought: Thought, error: StoreTrouble) -> None:
+        for run in thought.submitted:
+            self.post(CancelRequested(0.0, run))
+        for name in thought.step.heartbeat_recipes:
+            self.post(HeartbeatRemoved(0.0, name))
+        if thought.answer is not None and not thought.answer.done():
+            thought.answer.set_exception(error)
+        thought.answer = None
+
+    def _trouble_is_over(self) -> None:
+        log.warning("the store works again")
+        self.trouble = None
+        policy, self._policy = self._policy, None
+        if policy is not None:
+            self._put(Letter(lambda now: PolicyChanged(now, policy)))
+
+    # -- act and tell ---------------------------------------------------------------------
+
+    def _act(self, thought: Thought, recipes: Mapping[str, Recipe]) -> None:
+        for action in thought.actions:
+            recipe = recipes.get(action.attempt.run) if isinstance(action, StartAttempt) else None
+            self.hands.perform(action, self.fleet, recipe)
+        for change in thought.step.changes:
+            before, run = change.before, change.run
+            if isinstance(before, Live) and not run.live:
+                self.hands.forget(Attempt(run.id, before.attempt))
+            if isinstance(run.state, Ended):
+                self._ends.discard(run.id)
+                for waiter in self._waiters.pop(run.id, ()):
+                    if not waiter.done():
+                        waiter.set_result(None)
+        self.news.publish(thought.step.changes, at=thought.step.at)
+        reply(thought)
+
+    def _wait_for(self, run: str) -> asyncio.Future[None] | None:
+        known = self.fleet.runs.get(run)
+        over = known is None or isinstance(known.state, Ended)
+        if over and run not in self._ends:
+            return None
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiters.setdefault(run, []).append(waiter)
+        return waiter
+
+    async def close(self) -> None:
+        """After the writer has ended: nothing more is thought or remembered."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self.news.close()
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._disk, self.store.close)
+        self._disk.shutdown()

@@ -1,0 +1,100 @@
+"""Going on where the last daemon stopped: the fleet from the store, the attempts from the drivers.
+
+Nothing is guessed. An attempt that a driver still has goes on or tells how it ended; one that died
+with the machine is requeued by policy; one of which nothing is known is lost, and said to be.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from paddock.core.events import AttemptLost, Emptied
+from paddock.core.fleet import Fleet
+from paddock.core.group import Group
+from paddock.core.policy import Policy
+from paddock.core.restore import owed, restore
+from paddock.core.run import Attempt, Outcome, Run, Starting, Stopping
+from paddock.ports import Driver, Recipe, Remembered, Stop, Store
+from paddock.supervisor.clock import Clock, continue_clock
+from paddock.supervisor.loop import Supervisor
+
+log = logging.getLogger("paddock.recovery")
+
+
+@dataclass(frozen=True, slots=True)
+class Inheritance:
+    """What the last daemon left, as far as it was remembered."""
+
+    fleet: Fleet
+    clock: Clock
+    epoch: int  # of this daemon: greater than any before
+    same_boot: bool
+
+
+def inherit(store: Store, policy: Policy, **times: object) -> Inheritance:
+    remembered = store.load(ended=policy.keep_ended)
+    clock, same_boot = continue_clock(remembered.boot_id, remembered.at, **times)  # type: ignore[arg-type]
+    return Inheritance(_fleet(remembered, policy, clock), clock, remembered.epoch + 1, same_boot)
+
+
+def _fleet(remembered: Remembered, policy: Policy, clock: Clock) -> Fleet:
+    groups = {name: Group.from_facts(facts, policy) for name, facts in remembered.groups.items()}
+    fleet = restore(
+        policy,
+        remembered.runs,
+        groups=groups,
+        heartbeats=remembered.heartbeats,
+        now=max(remembered.at, clock.now()),
+    )
+    fleet.continue_after(remembered.sequence)
+    return fleet
+
+
+async def recover(supervisor: Supervisor, inherited: Inheritance) -> None:
+    """In this order: the new epoch is remembered before any driver hears of it, the attempts are
+    found before anything is started, and only then what was owed is done."""
+    recipes = await _owed_recipes(supervisor)
+    hands, fleet = supervisor.hands, supervisor.fleet
+    found = hands.adopt()
+    wanted = {run.attempt for run in fleet.live_runs()}
+    for run in list(fleet.live_runs()):
+        if run.attempt not in found:
+            _missing(supervisor, run, same_boot=inherited.same_boot)
+    for attempt in found - wanted:
+        _unwanted(supervisor, attempt)
+    for action in owed(fleet):
+        run_id = action.attempt.run if hasattr(action, "attempt") else ""
+        hands.perform(action, fleet, recipes.get(run_id))
+    await supervisor.settled()
+
+
+async def _owed_recipes(supervisor: Supervisor) -> Mapping[str, Recipe]:
+    starting = [r.id for r in supervisor.fleet.live_runs() if isinstance(r.state, Starting)]
+    found = await supervisor.look(lambda store: {run: store.recipe(run) for run in starting})
+    return {run: recipe for run, recipe in found.items() if recipe is not None}
+
+
+def _missing(supervisor: Supervisor, run: Run, *, same_boot: bool) -> None:
+    """No driver has it. What was to start has not been started, and is started by what is owed;
+    what was being stopped is gone."""
+    if isinstance(run.state, Starting) and same_boot:
+        return
+    if isinstance(run.state, Stopping):
+        supervisor.post(Emptied(0.0, run.attempt))
+        return
+    reason = "it is gone without a trace" if same_boot else "the machine was restarted"
+    supervisor.post(AttemptLost(0.0, run.attempt, reason, permanent=same_boot))
+
+
+def _unwanted(supervisor: Supervisor, attempt: Attempt) -> None:
+    """Its end is remembered already, or the store is not the one it was started from."""
+    known = supervisor.fleet.runs.get(attempt.run)
+    driver: Driver | None = supervisor.hands.driver_of(attempt)
+    if driver is None:
+        return
+    if known is None:
+        log.warning("attempt %s belongs to no run that is remembered: it is ended", attempt)
+    driver.kill(attempt, Stop(Outcome.CANCELLED, "it belongs to no run that is remembered"))
+    supervisor.hands.forget(attempt)
