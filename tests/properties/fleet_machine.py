@@ -280,14 +280,14 @@ class FleetMachine(RuleBasedStateMachine):
 
     @precondition(some_live)
     @rule(number=PICK, permanent=st.booleans())
-    def attempt_is_lost(self, number: int, *, permanent: bool) -> None:
+    def attempt_is_lost(self, number: int, *, permanent: bool = False) -> None:
         attempt = self.pick_live(number).attempt
         self.tell(AttemptLost(self.yard.now, attempt, "reboot", permanent=permanent))
 
     @precondition(some_live)
     @rule(
         number=PICK,
-        outcome=st.sampled_from([Outcome.PREEMPTED, Outcome.CANCELLED, Outcome.TIMEOUT_EXCEEDED]),
+        outcome=st.sampled_from([Outcome.CANCELLED, Outcome.TIMEOUT_EXCEEDED]),
     )
     def a_stop_is_found(self, number: int, outcome: Outcome) -> None:
         attempt = self.pick_live(number).attempt
