@@ -6,7 +6,7 @@ The methods are those the design implies today. Results that take time come back
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -217,13 +217,24 @@ class Workspaces(Protocol):
 
 
 class LogStore(Protocol):
-    """What agents wrote, as one stream a run, wherever its parts lie."""
+    """What agents wrote: one stream of bytes a run, over all its attempts, wherever it lies.
 
-    def append(self, attempt: Attempt, data: bytes) -> None: ...
+    Of a run that never wrote, or is not known, the stream is empty.
+    """
 
-    def read(self, run: str, *, since_byte: int = 0) -> Iterator[bytes]: ...
+    def append(self, attempt: Attempt, data: bytes) -> None:
+        """For drivers that have no file of their own for an attempt."""
 
-    def forget(self, run: str) -> None: ...
+    def size(self, run: str) -> int: ...
+
+    def read(self, run: str, from_byte: int, most: int) -> bytes: ...
+
+    def tail(self, run: str, lines: int) -> int:
+        """The byte where the last so many lines begin."""
+
+    def runs(self) -> Sequence[str]: ...
+
+    def remove(self, run: str) -> None: ...
 
 
 class HostProbe(Protocol):

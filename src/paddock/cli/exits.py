@@ -15,9 +15,17 @@ class ExitCode(IntEnum):
     NOT_FOUND = 4
     NO_DAEMON = 69
     BUG = 70
+    # Of `paddock run` where it is not the agent's own: as `timeout` and shells have them.
+    TIMEOUT_EXCEEDED = 124
+    PADDOCK_FAILED = 125
+    NOT_EXECUTABLE = 126
+    NO_SUCH_COMMAND = 127
     INTERRUPTED = 130
+    LEFT_RUNNING = 131  # Ctrl-\: 128 and SIGQUIT; what comes after `&&` must not begin
+    MEMORY_LIMIT_EXCEEDED = 137
     # What a shell reports for a program that SIGPIPE ended: the reader went away.
     BROKEN_PIPE = 141
+    TERMINATED = 143
 
 
 class CommandError(click.ClickException):

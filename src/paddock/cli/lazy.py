@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -11,10 +10,11 @@ import click
 
 
 class Entry(NamedTuple):
-    """Where a command lives (its module holds it as `command`) and what it does, in one line."""
+    """Where a command lives (its module, and its name there) and what it does, in one line."""
 
     module: str
     summary: str
+    name: str = "command"
 
 
 class LazyGroup(click.Group):
@@ -32,15 +32,17 @@ class LazyGroup(click.Group):
         del ctx
         if cmd_name not in self.table:
             return None
-        module = importlib.import_module(self.table[cmd_name].module)
-        command = module.command
-        assert isinstance(command, click.Command), f"{module.__name__}.command is no command"
+        entry = self.table[cmd_name]
+        command = getattr(importlib.import_module(entry.module), entry.name)
+        assert isinstance(command, click.Command), f"{entry.module}.{entry.name} is no command"
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self.table and not args[0].startswith("-"):
+            import difflib
+
             near = difflib.get_close_matches(args[0], self.table, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             ctx.fail(f"there is no command {args[0]!r}.{hint}")

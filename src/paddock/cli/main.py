@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -14,12 +14,32 @@ from paddock import __version__
 from paddock.cli.exits import CommandError, ExitCode
 from paddock.cli.lazy import Entry, LazyGroup
 
+if TYPE_CHECKING:
+    from paddock.cli.connecting import Door
+
 # One file a command. A module here may be in a sibling room (tui, bench): being named is not
 # being imported, so the floors stay clean.
 COMMANDS: Final = {
+    "breaker": Entry("paddock.cli.breaker", "Groups held back after failures; let one go."),
     "capacity": Entry("paddock.cli.capacity", "How many agents a host can safely hold."),
     "config": Entry("paddock.cli.config", "Settings: what is in force and why, what is wrong."),
+    "daemon": Entry("paddock.cli.daemon", "The daemon: run, start, stop, status."),
+    "fleet": Entry("paddock.cli.fleet", "Submit a fleet file, watch it, sum it up."),
+    "freeze": Entry("paddock.cli.freeze", "Stop a run where it is, until it is thawed."),
+    "kill": Entry("paddock.cli.kill", "Stop runs and everything they started."),
+    "logs": Entry("paddock.cli.logs", "What a run wrote, and goes on to write."),
+    "ls": Entry("paddock.cli.ls", "The runs."),
+    "memory": Entry("paddock.cli.memory", "What agents use against their walls; learned sizes."),
+    "priority": Entry("paddock.cli.priority", "Move a run up or down the queue."),
+    "retry": Entry("paddock.cli.retry", "Run one that has ended once more."),
+    "run": Entry("paddock.cli.run", "Run a command under paddock, in the foreground."),
     "simulate": Entry("paddock.cli.simulate", "What would happen: pretend agents, virtual clock."),
+    "status": Entry("paddock.cli.status", "Host, ladder, fleet, queue and breakers at a glance."),
+    "story": Entry("paddock.cli.story", "Everything that happened to a run."),
+    "submit": Entry("paddock.cli.submit", "Queue a run, or one a line, and print ids."),
+    "thaw": Entry("paddock.cli.thaw", "Let a frozen run go on."),
+    "wait": Entry("paddock.cli.wait", "Until runs have ended."),
+    "why": Entry("paddock.cli.why", "Why a run waits, or why it died."),
 }
 
 
@@ -34,18 +54,18 @@ COMMANDS: Final = {
 def cli(ctx: click.Context) -> None:
     """Run as many coding agents as this machine can safely hold.
 
-    Example: paddock capacity --ram 64G --per-agent 4G
+    Example: paddock run --memory 2G -- make test
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code."""
+def main(argv: Sequence[str] | None = None, *, door: Door | None = None) -> int:
+    """Run one command and return its exit code. `door` leads to another daemon than the user's."""
     if "_PADDOCK_COMPLETE" in os.environ:
         cli.main(prog_name="paddock")
     args = list(sys.argv[1:] if argv is None else argv)
-    return guarded(lambda: _run(args))
+    return guarded(lambda: _run(args, door))
 
 
 def guarded(command: Callable[[], int]) -> int:
@@ -69,9 +89,9 @@ def guarded(command: Callable[[], int]) -> int:
     return code
 
 
-def _run(args: list[str]) -> int:
+def _run(args: list[str], door: Door | None) -> int:
     try:
-        with cli.make_context("paddock", args) as ctx:
+        with cli.make_context("paddock", args, obj=door) as ctx:
             result = cli.invoke(ctx)
     except click.exceptions.Exit as end:
         return end.exit_code

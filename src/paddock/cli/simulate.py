@@ -6,18 +6,26 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from paddock.cli.capacity import this_machine
 from paddock.cli.exits import CommandError, ExitCode
 from paddock.cli.params import CPUS, HOST_SIZE, SIZE, NumberType
+from paddock.cli.printing import note
+from paddock.cli.run_options import here_directory, refuse_mistakes
 from paddock.core.capacity import host_reserve, nominal_total
 from paddock.core.policy import Admission, Policy, SizingPolicy
+from paddock.core.run import Priority
 from paddock.core.units import GIB, format_duration, format_size
 from paddock.simulate.report import Answer, CannotFit, Question, answer
 from paddock.simulate.workloads import WORKLOADS
+
+if TYPE_CHECKING:
+    from paddock.simulate.fleet import FleetRun
+    from paddock.wire.run_request import RunRequest
 
 MOST_RUNS = 1_000_000
 # The large host of the operational guide: 192 cores, 1.5 TB.
@@ -33,6 +41,9 @@ BYTES_PER_CPU = 8 * GIB
     "--cpus", type=CPUS, help="Cores [default: this host's; with --ram one for every 8G]."
 )
 @click.option("--runs", type=click.IntRange(1, MOST_RUNS), default=1000, show_default=True)
+@click.option(
+    "--fleet", "fleet_file", metavar="FILE|-", help="The runs of this fleet file instead."
+)
 @click.option("--workload", type=click.Choice(list(WORKLOADS)), default="mixed", show_default=True)
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True)
 @click.option(
@@ -54,12 +65,15 @@ BYTES_PER_CPU = 8 * GIB
 )
 @click.option("--max-agents", type=click.IntRange(1, 1_000_000), help="At once [default: no cap].")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def command(as_json: bool, **asked: Any) -> None:
+def command(fleet_file: str | None, as_json: bool, **asked: Any) -> None:
     """Say what would happen to a fleet on this host or another, without running anything.
 
     Pretend agents use memory and CPU over time; the scheduler is the real one. The same seed
     gives the same answer, byte by byte. The answer is held against the time that nobody can beat
     and against a scheduler that knows every burst beforehand.
+
+    With --fleet the runs, their needs, priorities and walls are those of a fleet file; how long
+    they last and how their memory moves within the wall is drawn from the workload.
 
     \b
     Workloads:
@@ -71,8 +85,12 @@ def command(as_json: bool, **asked: Any) -> None:
     Examples:
       paddock simulate --ram 64G --workload bursty --runs 500
       paddock simulate --ram 1536G --cpus 192 --runs 10000 --workload mixed --seed 1 --json
+      paddock simulate --ram 16G --fleet examples/fleet.yaml --workload builds
     """
     question = _question(**asked)
+    if fleet_file is not None:
+        _check_alone(click.get_current_context())
+        question = _with_fleet(question, fleet_file)
     try:
         found = answer(question, progress=_progress(question.runs))
     except CannotFit as error:
@@ -113,6 +131,56 @@ def _question(
     return Question(policy=policy, cpus=float(cpus), **rest)
 
 
+def _check_alone(ctx: click.Context) -> None:
+    """What a fleet file says itself cannot be said beside it."""
+    from click.core import ParameterSource
+
+    for name in ("runs", "warm"):
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise CommandError(f"--fleet: found --{name} as well; allowed: one of the two")
+
+
+def _with_fleet(question: Question, file: str) -> Question:
+    from paddock.simulate.fleet import fleet_plans
+
+    from .fleet import read_fleet
+
+    fleet = read_fleet(file)
+    if not fleet.runs:
+        raise CommandError(f"{fleet.name}: found heartbeats only; allowed: runs, to simulate them")
+    if fleet.heartbeats:
+        note(f"{len(fleet.heartbeats)} heartbeats are left out of the simulation")
+    limit = _usual_limit(question.policy.total_bytes)
+    runs = [_fleet_run(run, limit) for run in fleet.runs]
+    plans = fleet_plans(runs, workload=question.workload, seed=question.seed)
+    return replace(question, runs=len(plans), fleet=fleet.name, plans=plans)
+
+
+def _fleet_run(run: RunRequest, usual_limit_bytes: int) -> FleetRun:
+    from paddock.simulate.fleet import FleetRun
+
+    return FleetRun(
+        name=run.name,
+        group=run.group_or_default,
+        priority=int(Priority[run.priority.upper()]),
+        limit_bytes=run.memory_bytes or usual_limit_bytes,
+        needs=run.needs,
+        retries=run.retries,
+    )
+
+
+def _usual_limit(total_bytes: int) -> int:
+    """The wall of a run that asks for none, as configured here and as it fits that host."""
+    from paddock.config.layers import load_settings
+    from paddock.config.mistakes import ConfigError
+    from paddock.config.policy import run_defaults
+
+    try:
+        return run_defaults(load_settings(here_directory()), total_bytes).limit_bytes
+    except ConfigError as error:
+        refuse_mistakes(list(error.lines()), about="the configuration")
+
+
 def _progress(runs: int) -> Callable[[int], None] | None:
     """A line that is written over, only on a terminal."""
     if not sys.stderr.isatty():
@@ -130,13 +198,17 @@ def _in_words(found: Answer) -> Iterable[str]:
     sizes = "full limits" if policy.admission is Admission.GUARANTEED else "learned sizes"
     known = ", known beforehand" if found.question.warm else ""
     yield (
-        f"{facts['runs']} runs of {facts['workload']} on {format_size(policy.total_bytes)} "
+        f"{facts['runs']} runs of {_whose(facts)} on {format_size(policy.total_bytes)} "
         f"({format_size(policy.wall_bytes)} for agents), {facts['cpus']:g} cores, "
         f"by {sizes}{known}, seed {facts['seed']}"
     )
     yield ""
     for name, text in _rows(facts):
         yield f"{name:>9}  {text}"
+
+
+def _whose(facts: dict[str, Any]) -> str:
+    return f"{facts['fleet']} as {facts['workload']}" if facts["fleet"] else str(facts["workload"])
 
 
 def _rows(facts: dict[str, Any]) -> Iterable[tuple[str, str]]:

@@ -119,6 +119,7 @@ def to_policy(settings: Settings, total_bytes: int) -> Policy:
         admission=admission,
         max_agents=at_once.effective if guaranteed else at_once.configured,
         queue_depth=settings[s.QUEUE_DEPTH],
+        min_run_s=settings[s.MIN_RUN],
         ladder=LadderPolicy(
             skip_low=settings[s.SKIP_LOW],
             queue=settings[s.LADDER_QUEUE],

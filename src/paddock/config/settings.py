@@ -234,6 +234,13 @@ ADMISSION: Final = Setting(
     "Count a run with the size its group was seen to need, or always with its full limit.",
     Stricter.GUARANTEED,
 )
+MIN_RUN: Final = Setting(
+    "queue.min_run",
+    Duration(1, 3600),
+    "60s",
+    "A run is not stopped for a more urgent one before it has run so long.",
+    Stricter.HIGHER,
+)
 BREAKER_FAILURES: Final = Setting(
     "breaker.failures",
     Whole(1, 100),

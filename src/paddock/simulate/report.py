@@ -33,6 +33,13 @@ class Question:
     policy: Policy
     cpus: float
     warm: bool = False  # the host has run this workload before and knows its sizes
+    fleet: str | None = None  # where the runs are a fleet file's; then they are in `plans`
+    plans: tuple[Plan, ...] = ()
+
+    def all_plans(self) -> list[Plan]:
+        if self.fleet is not None:
+            return list(self.plans)
+        return plans_of(self.workload, runs=self.runs, seed=self.seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,7 @@ class Answer:
         policy = question.policy
         return {
             "workload": question.workload,
+            "fleet": question.fleet,
             "runs": question.runs,
             "seed": question.seed,
             "admission": str(policy.admission),
@@ -88,7 +96,7 @@ class CannotFit(Exception):
 
 
 def answer(question: Question, *, progress: Progress | None = None) -> Answer:
-    plans = plans_of(question.workload, runs=question.runs, seed=question.seed)
+    plans = question.all_plans()
     _check_fit(plans, question)
     with _at_best(question, plans) as at_best:
         world = _world(plans, question, history=_history(question) if question.warm else None)
@@ -109,7 +117,7 @@ def _at_best(question: Question, plans: list[Plan]) -> Iterator[Callable[[], tup
 
 def _best_of(question: Question, plans: list[Plan] | None = None) -> tuple[float, float]:
     if plans is None:  # in another process: quicker made again than sent
-        plans = plans_of(question.workload, runs=question.runs, seed=question.seed)
+        plans = question.all_plans()
     wall, cpus = question.policy.wall_bytes, question.cpus
     bound_s = lower_bound_s(plans, capacity_bytes=wall, cpus=cpus)
     return bound_s, clairvoyant_s(plans, capacity_bytes=wall, cpus=cpus)
@@ -119,7 +127,9 @@ def _check_fit(plans: list[Plan], question: Question) -> None:
     largest = max(plans, key=lambda plan: plan.limit_bytes)
     problem = cannot_ever_fit(largest.limit_bytes, question.policy)
     if problem is not None:
-        raise CannotFit(f"{question.workload}: a run cannot be started, {problem}")
+        what = "a run" if question.fleet is None else largest.name
+        name = question.fleet or question.workload
+        raise CannotFit(f"{name}: {what} cannot be started, {problem}")
 
 
 def _world(plans: list[Plan], question: Question, history: dict[str, Group] | None) -> World:

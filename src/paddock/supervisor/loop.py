@@ -131,6 +131,17 @@ class Supervisor:
                 self._waiters[run].remove(future)
         return len(done) == len(live)
 
+    @property
+    def is_settled(self) -> bool:
+        return self._idle.is_set()
+
+    def set_policy(self, policy: Policy) -> None:
+        """While trouble lets nothing start, the new one waits with the rest."""
+        if self._policy is not None:
+            self._policy = policy
+        else:
+            self.post(PolicyChanged(0.0, policy))
+
     async def settled(self) -> None:
         """Until everything thought so far is remembered and done."""
         await self._idle.wait()

@@ -82,6 +82,11 @@ def parse_run(text: str, *, at: Place, directory: Path) -> RunRequest:
         table = load_text(text, file=at.file, first_line=at.line)
     except ConfigError as error:
         raise FleetFileError(error.mistakes, left_out=error.left_out) from error
+    return read_run(table, directory=directory)
+
+
+def read_run(table: Table, *, directory: Path) -> RunRequest:
+    """As `parse_run`, of a table that a program put together, as from options."""
     return _Parser(directory).parse_one(table)
 
 

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from posixpath import normpath
-from typing import Literal
+from typing import TYPE_CHECKING, Final, Literal
+from zlib import crc32
 
-from paddock.config.kinds import Share
-from paddock.config.policy import RunDefaults, high_bytes
-from paddock.core.run import Complexity, Priority, RunSpec
+if TYPE_CHECKING:
+    from paddock.config.policy import RunDefaults
+    from paddock.core.run import RunSpec
 
 PriorityWord = Literal["critical", "high", "normal", "low"]
 ComplexityWord = Literal["simple", "medium", "complex"]
 DriverWord = Literal["auto", "local", "container", "kubernetes", "fake"]
+
+
+_INTERPRETER: Final = re.compile(
+    r"(ba|da|z|k|fi)?sh|python[0-9.]*|node(js)?|perl|ruby|deno|bun|env", re.ASCII
+)
+_TEXT_FOLLOWS: Final = ("-c", "-e", "-lc", "-ec", "-euc", "--eval")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +99,10 @@ def to_spec(
 ) -> RunSpec:
     """What decisions need of a request. `ids` gives the id of each name, its own included; a need
     that is not in it is an id already. Without a hard wall the driver samples a soft limit."""
+    # Here and below: every client imports this module, and `paddock status` must be quick. The
+    # configuration and the core are 60 ms to import, and only the daemon needs them.
+    from paddock.core.run import Complexity, Priority, RunSpec
+
     limit = request.memory_bytes or defaults.limit_bytes
     # A run that asked for its memory gets it: the configured soft limit is for those that did not.
     soft = limit if request.memory_bytes else min(defaults.soft_limit_bytes, limit)
@@ -112,6 +124,9 @@ def to_spec(
 
 def memory_high_bytes(request: RunRequest, defaults: RunDefaults) -> int:
     """Where throttling begins for this run; always below its limit."""
+    from paddock.config.kinds import Share
+    from paddock.config.policy import high_bytes
+
     limit = request.memory_bytes or defaults.limit_bytes
     if request.memory_high_percent is not None:
         return Share(request.memory_high_percent).of(limit)
@@ -122,7 +137,23 @@ def _agent_word(request: RunRequest) -> str:
     if request.agent is not None:
         return request.agent
     command = request.command or (request.steps[0].command if request.steps else ())
-    return PurePath(command[0]).name if command else ""
+    return _program_word(command) if command else ""
+
+
+def _program_word(command: tuple[str, ...]) -> str:
+    """What runs, not what runs it: for `python3 train.py` the script, for `sh -c …` its text.
+
+    Otherwise three failures of one script would close the door on everything that is a script.
+    """
+    program = PurePath(command[0]).name
+    if not _INTERPRETER.fullmatch(program):
+        return program
+    for at, word in enumerate(command[1:], start=1):
+        if word in _TEXT_FOLLOWS and at + 1 < len(command):
+            return f"{program}-{crc32(command[at + 1].encode(errors='replace')):08x}"
+        if not word.startswith("-"):
+            return PurePath(word).name or program
+    return program
 
 
 def _place_word(request: RunRequest) -> str:

@@ -75,6 +75,7 @@ class RunView(msgspec.Struct, kw_only=True):
     frozen: str | None = None
     peak_bytes: int | None = None
     expected_bytes: int | None = None
+    signal: int | None = None  # that ended it; then there is no exit code
 
 
 class HostView(msgspec.Struct, kw_only=True):

@@ -8,13 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from paddock.core.events import Event
+from paddock.core.events import Event, Started
 from paddock.core.run import Attempt, Outcome
 from paddock.core.units import GIB
 from paddock.ports import Driver, Launch, Stop
 
 E = TypeVar("E", bound=Event)
 WITHIN_S = 10.0
+
+
+async def _nothing() -> None:
+    pass
 
 
 @dataclass
@@ -25,8 +29,12 @@ class Bed:
     speak: Callable[..., tuple[str, ...]]
     directory: Path
     missing_command: tuple[str, ...]
+    output: Callable[[Attempt], bytes]
+    # Whether the agent can be told things: a real one needs a moment after its start.
+    is_awake: Callable[[Attempt], bool] = lambda _: True
+    finish: Callable[[], Awaitable[None]] = _nothing
     heard: list[Event] = field(default_factory=list)
-    output: dict[Attempt, bytes] = field(default_factory=dict)
+    begun: set[Attempt] = field(default_factory=set)
 
     def tell(self, event: Event) -> None:
         self.heard.append(event)
@@ -44,6 +52,7 @@ class Bed:
             directory=self.directory,
             limit_bytes=limit,
         )
+        self.begun.add(attempt)
         self.driver.start(launch, self.tell)
 
     def kill(self, attempt: Attempt) -> None:
@@ -57,6 +66,11 @@ class Bed:
         """The first event of a kind about an attempt, once it has come."""
         await self.until(lambda: bool(self.of(kind, attempt)))
         return self.of(kind, attempt)[0]
+
+    async def runs(self, attempt: Attempt) -> None:
+        """Started, and able to hear."""
+        await self.hear(Started, attempt)
+        await self.until(lambda: self.is_awake(attempt))
 
     async def until(self, condition: Callable[[], bool], within_s: float = WITHIN_S) -> None:
         loop = asyncio.get_running_loop()

@@ -9,6 +9,8 @@ import pytest
 from paddock.core.run import Attempt
 from paddock.drivers.fake.driver import FakeDriver
 from tests.contract.drivers.bed import Bed, MakeBed
+from tests.kit.keeping import agent
+from tests.kit.stable import Stable
 
 
 async def fake(directory: Path) -> Bed:
@@ -22,11 +24,25 @@ async def fake(directory: Path) -> Bed:
         speak=lambda *words: words,
         directory=directory,
         missing_command=("no-such-word",),
-        output=output,
+        output=lambda attempt: output.get(attempt, b""),
     )
 
 
-BEDS: dict[str, MakeBed] = {"fake": fake}
+async def local(directory: Path) -> Bed:
+    stable = Stable(directory)
+    return Bed(
+        driver=stable.driver,
+        speak=lambda *words: tuple(agent("scripted", *words)),
+        directory=directory,
+        missing_command=("no-such-command",),
+        output=stable.written,
+        is_awake=lambda attempt: (directory / f"awake.{attempt.run}.{attempt.number}").exists(),
+        finish=stable.go_home,
+        begun=stable.known,
+    )
+
+
+BEDS: dict[str, MakeBed] = {"fake": fake, "local": local}
 
 
 @pytest.fixture(params=BEDS)

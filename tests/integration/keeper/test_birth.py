@@ -54,7 +54,8 @@ def test_it_has_a_session_apart_and_nothing_inherited(kept: Keeping) -> None:
     names = sorted(str(link.readlink()).partition(":")[0] for link in links)
     logs = [str(kept.directory.with_name("keeper.log"))] * 2
     locks = [str(kept.directory / name) for name in ("keeper.lock", "mover.lock")]
-    own = ["anon_inode", "pipe", "pipe", "socket", "socket", "/dev/null", *logs, *locks]
+    journal = str(kept.directory / f"{kept.pid}-{kept.start}.journal")
+    own = ["anon_inode", "pipe", "pipe", "socket", "socket", "/dev/null", journal, *logs, *locks]
     assert names == sorted(own)
     status = Path(f"/proc/{kept.pid}/status").read_text(encoding="ascii")
     assert "Umask:\t0077" in status

@@ -78,7 +78,7 @@ def test_a_broken_file_is_exit_2_with_every_mistake(project: Path, capsys: Captu
     assert out == ""
     assert err.splitlines() == [
         f"{file}:2: queue.depth: found 0; allowed: a whole number from 1 to 1000000",
-        f"{file}:3: queue.dept: found an unknown key; allowed: admission, depth; "
+        f"{file}:3: queue.dept: found an unknown key; allowed: admission, depth, min_run; "
         "did you mean depth?",
         "paddock: 2 mistakes in the configuration",
     ]
@@ -91,7 +91,7 @@ def test_a_broken_file_is_exit_2_with_every_mistake(project: Path, capsys: Captu
         "column": 3,
         "key": "queue.dept",
         "found": "an unknown key",
-        "allowed": "admission, depth",
+        "allowed": "admission, depth, min_run",
         "nearest": "depth",
     }
 

@@ -93,3 +93,59 @@ def test_nothing_is_written_anywhere(
     monkeypatch.chdir(tmp_path)
     answer(capsys)
     assert list(tmp_path.iterdir()) == []
+
+
+FLEET = """
+fleet: trio
+defaults: {memory: 2G}
+runs:
+  - {name: implement, command: [make], priority: high}
+  - {name: review, needs: [implement], command: [./review.sh], memory: 1G}
+  - {name: test, needs: [implement], command: [pytest]}
+heartbeats:
+  - {name: health, every: 30s, command: [./health.sh]}
+"""
+
+
+@pytest.fixture
+def fleet_file(tmp_path: Path) -> str:
+    path = tmp_path / "trio.yaml"
+    path.write_text(FLEET, encoding="utf-8")
+    return str(path)
+
+
+def test_a_fleet_file_is_simulated_with_its_needs(
+    fleet_file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    args = ["simulate", "--ram", "16G", "--workload", "steady", "--fleet", fleet_file, "--json"]
+    assert main(args) == 0
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert (found["fleet"], found["runs"], found["completed"]) == ("trio", 3, 3)
+    assert found["peak_agents"] == 2  # the two that need the first
+    assert err == "paddock: 1 heartbeats are left out of the simulation\n"
+    assert main(args) == 0
+    assert capsys.readouterr().out == out
+
+
+def test_a_fleet_that_cannot_fit_is_refused_by_the_name_of_its_run(
+    fleet_file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["simulate", "--ram", "2G", "--reserve", "1G", "--fleet", fleet_file]) == 3
+    assert "trio: implement cannot be started" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("also", [["--runs", "5"], ["--warm"]])
+def test_what_a_fleet_file_says_itself_is_not_said_beside_it(
+    fleet_file: str, also: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["simulate", "--fleet", fleet_file, *also]) == 2
+    assert "--fleet: found" in capsys.readouterr().err
+
+
+def test_a_fleet_file_with_mistakes_is_exit_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad.yaml").write_text("runs: [{name: a}]", encoding="utf-8")
+    assert main(["simulate", "--fleet", str(tmp_path / "bad.yaml")]) == 2
+    assert "found nothing to run" in capsys.readouterr().err

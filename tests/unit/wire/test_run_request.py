@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import msgspec
+import pytest
 
 from paddock.config.policy import run_defaults
 from paddock.core.run import Complexity, Priority
@@ -76,3 +77,29 @@ def test_a_request_survives_json() -> None:
         memory_high_percent=60.0,
     )
     assert msgspec.json.decode(msgspec.json.encode(request), type=RunRequest) == request
+
+
+@pytest.mark.parametrize(
+    ("command", "group"),
+    [
+        (("claude", "-p", "do it"), "claude"),
+        (("/usr/bin/python3", "train.py", "--fast"), "train.py"),
+        (("python3.11", "-I", "/opt/agent.py"), "agent.py"),
+        (("bash", "-x", "./review.sh"), "review.sh"),
+        (("sh",), "sh"),
+        (("python3", "-"), "python3"),
+    ],
+)
+def test_a_group_is_named_by_what_runs_not_by_what_runs_it(
+    command: tuple[str, ...], group: str
+) -> None:
+    assert RunRequest(name="a", command=command).group_or_default == group
+
+
+def test_two_lines_of_shell_are_two_groups_and_the_same_line_is_one() -> None:
+    """Three failures of one must not close the door on the others."""
+    groups = [
+        RunRequest(name="a", command=("sh", "-c", text)).group_or_default
+        for text in ("exit 1", "exit 2", "exit 1")
+    ]
+    assert groups[0] == groups[2] != groups[1]

@@ -11,6 +11,7 @@ import select
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +20,10 @@ from typing import Any
 from paddock.drivers.local.keeper.journal import read_journal
 from paddock.drivers.local.keeper.protocol import (
     JOURNAL_SUFFIX,
+    MAX_MESSAGE_BYTES,
     SOCKET_NAME,
     VERSION,
+    BadMessage,
     Lines,
     decode,
     encode,
@@ -43,17 +46,36 @@ class KeeperRefused(Exception):
         self.code = code
 
 
+class Launch:
+    """A keeper on its way: for an event loop, which watches `pidfd` and then asks `done`."""
+
+    def __init__(self, directory: Path, **settings: object) -> None:
+        command = [sys.executable, "-I", "-S", "-E", "-X", "utf8", str(KEEPER), str(directory)]
+        command += [f"{name}={value}" for name, value in settings.items()]
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("PADDOCK_")}
+        # Not a pipe: that would have to be watched too.
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115
+        self._process = subprocess.Popen(
+            command, env=clean, stdin=subprocess.DEVNULL, stdout=self._said, stderr=self._said
+        )
+
+    def pidfd(self) -> int:
+        return os.pidfd_open(self._process.pid)
+
+    def done(self) -> bool:
+        """Waits for it. It is listening then; False if there was one already."""
+        code = self._process.wait()
+        with self._said:
+            self._said.seek(0)
+            said = self._said.read(4096).decode(errors="replace").strip()
+        if code not in (STARTED, ALREADY_THERE):
+            raise KeeperGone(f"the keeper did not start: {said or f'exit code {code}'}")
+        return code == STARTED
+
+
 def launch_keeper(directory: Path, **settings: object) -> bool:
     """A keeper that outlives us; it is listening on return. False if one was there already."""
-    command = [sys.executable, "-I", "-S", "-E", "-X", "utf8", str(KEEPER), str(directory)]
-    command += [f"{name}={value}" for name, value in settings.items()]
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("PADDOCK_")}
-    done = subprocess.run(
-        command, env=clean, stdin=subprocess.DEVNULL, capture_output=True, check=False
-    )
-    if done.returncode not in (STARTED, ALREADY_THERE):
-        raise KeeperGone(f"the keeper did not start: {done.stderr.decode(errors='replace')}")
-    return done.returncode == STARTED
+    return Launch(directory, **settings).done()
 
 
 class KeeperClient:
@@ -85,9 +107,21 @@ class KeeperClient:
 
     def ask(self, do: str, **asked: object) -> int:
         """Queue a request and send what can be sent now; its number comes back in the reply."""
-        self._number += 1
-        self._out += encode({"id": self._number, "do": do, **asked})
+        number = self.queue({"do": do, **asked})
         self.flush()
+        return number
+
+    def queue(self, asked: dict[str, object], *, answered: bool = True) -> int:
+        """To be sent with the next `flush`. Without an answer only a refusal comes back.
+
+        BadMessage for what the keeper would not take: it hangs up on who says too much.
+        """
+        number = {"id": self._number + 1} if answered else {}
+        message = encode({**number, **asked})
+        if len(message) > MAX_MESSAGE_BYTES:
+            raise BadMessage(f"a message of more than {MAX_MESSAGE_BYTES} bytes")
+        self._number += 1
+        self._out += message
         return self._number
 
     def flush(self) -> None:

@@ -12,6 +12,7 @@ import socket
 import stat
 import sys
 
+from .cgroups import leave_agents_cgroups
 from .children import REPORT_PREFIX, Children
 from .connection import listen
 from .journal import Journal
@@ -38,6 +39,8 @@ def be_born(words: list[str]) -> None:
     directory, settings = words[0], dict(word.split("=", 1) for word in words[1:])
     os.closerange(3, 1 << 20)
     os.umask(0o077)
+    for trouble in leave_agents_cgroups():
+        sys.stderr.write(f"paddock keeper: {trouble}\n")
     listener, lock = claim(directory)
     if "foreground" not in settings:
         detach(settings.get("log", "/dev/null"))
@@ -94,6 +97,7 @@ def serve(directory: str, listener: socket.socket, settings: dict[str, str]) -> 
     facts = own_facts()
     facts["subreaper"] = become_subreaper()
     journal = Journal(f"{directory}/{journal_name(facts)}", {"keeper": facts})
+    journal.begin()
     children = Children(directory, journal)
     children.usual_nofile = raise_nofile()
     children.most = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - SPARE_DESCRIPTORS

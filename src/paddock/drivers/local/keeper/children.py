@@ -14,11 +14,10 @@ from . import shim
 from .members import Leads, look_at, read_proc
 from .output import Outlet
 from .protocol import Refused
+from .strays import Strays
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from .journal import Journal
     from .protocol import Message, Order
 
@@ -31,6 +30,12 @@ FIRST_LOOK_S = 0.001  # a shim takes about 1 ms
 LONGEST_LOOK_S = 0.05
 # bash runs a script without an interpreter line itself, under the shim's own command line.
 STARTING_AT_MOST_S = 2.0
+# An orphan may end while we ask whose it is; one that never lets itself be reaped (traced, or a
+# main thread that left its threads behind) must not keep us here.
+STRAY_LOOKS = 3
+# What may be better a moment later; anything else would fail again in the same way.
+NO_ROOM = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT)
+PASSING = (*NO_ROOM, errno.EIO, errno.EROFS)
 # Without 32 and 33, which glibc keeps for itself (and leaves ignored after any posix_spawn).
 ALL_SIGNALS = signal.valid_signals()
 
@@ -39,9 +44,9 @@ class Attempt:
     """One process life, from its order until the daemon says `forget`."""
 
     __slots__ = (
-        *("ended_at", "exit_code", "look_gap_s", "look_next_at", "mark", "max_rss_bytes", "notes"),
-        *("order", "outlet", "pid", "reason", "report", "settled_at", "signal", "spawned_at"),
-        *("number", "start", "state", "system_s", "user_s"),
+        *("empty", "ended_at", "exit_code", "look_gap_s", "look_next_at", "mark", "max_rss_bytes"),
+        *("notes", "number", "order", "outlet", "permanent", "pid", "reason", "report"),
+        *("settled_at", "signal", "spawned_at", "start", "state", "stop", "system_s", "user_s"),
     )
 
     def __init__(self, number: int, order: Order, report: str) -> None:
@@ -63,6 +68,9 @@ class Attempt:
         self.max_rss_bytes: int | None = None
         self.user_s = self.system_s = 0.0
         self.reason: str | None = None
+        self.permanent = False  # of a failure to start: the same again would fail again
+        self.empty = True  # of an ended one: nothing it orphaned is left
+        self.stop: Message | None = None  # why it is being killed
         self.notes: list[str] = []
 
     @property
@@ -86,14 +94,19 @@ class Attempt:
             "fifo": self.order.fifo,
             "segment": self.outlet.segment if self.outlet else self.order.segment,
             "pipe_bytes": self.outlet.pipe_bytes if self.outlet else 0,
+            "limit_bytes": self.order.limit_bytes,
         }
+        if self.stop is not None:
+            known["stop"] = self.stop
         if self.notes:
             known["notes"] = self.notes
         if self.is_alive:
             return known
         known |= {"ended_at": self.ended_at, "reason": self.reason}
         known |= {"exit_code": self.exit_code, "signal": self.signal}
-        known |= {"user_s": self.user_s, "system_s": self.system_s}
+        known |= {"user_s": self.user_s, "system_s": self.system_s, "empty": self.empty}
+        if self.state == SPAWN_FAILED:
+            known["permanent"] = self.permanent
         return known | {"max_rss_bytes": self.max_rss_bytes}
 
 
@@ -109,6 +122,8 @@ class Children:
         self.most = 1 << 20
         self._by_pid: dict[int, Attempt] = {}
         self._starting: dict[int, Attempt] = {}
+        self._strays = Strays()
+        self._haunted: list[Attempt] = []  # ended, and something of them is left
         self._directory = directory
         self._journal = journal
         self._spawned = 0
@@ -132,6 +147,7 @@ class Children:
             attempt.outlet = Outlet(order)
             attempt.pid = start_shim(order, attempt.outlet.fifo_fd, attempt.report)
         except (OSError, ValueError) as error:
+            attempt.permanent = getattr(error, "errno", None) not in PASSING
             self._fail(attempt, f"could not be started: {error}")
         else:
             self._by_pid[attempt.pid] = self._starting[attempt.pid] = attempt
@@ -157,8 +173,22 @@ class Children:
         soonest = min((a.look_next_at for a in self._starting.values()), default=None)
         return None if soonest is None else max(0.0, soonest - now)
 
-    def reap(self) -> Iterator[int]:
-        """Everything that has ended, agents and orphans; yields the pids that are no agent's."""
+    def reap(self) -> list[int]:
+        """Everything that has ended, agents and orphans; the pids that are no agent's."""
+        ended: list[tuple[Attempt, int]] = []
+        others: list[int] = []
+        held: set[str] = set()
+        for _ in range(STRAY_LOOKS):
+            self._reap_now(ended, others)
+            if not ended and not (others and self._haunted):
+                return others
+            held, certain = self._strays.held(self._by_pid, self.leads)
+            if certain:
+                break
+        self._settle(ended, held)
+        return others
+
+    def _reap_now(self, ended: list[tuple[Attempt, int]], others: list[int]) -> None:
         while True:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -168,13 +198,33 @@ class Children:
                 return
             attempt = self._by_pid.pop(pid, None)
             if attempt is None:
-                yield pid
+                self._strays.reaped(pid)
+                others.append(pid)
                 continue
             self._starting.pop(pid, None)
             attempt.user_s, attempt.system_s = usage.ru_utime, usage.ru_stime
             # Never below the keeper's own (11 to 20 MB): between vfork and exec they share memory.
             attempt.max_rss_bytes = usage.ru_maxrss * 1024
-            self._end(attempt, os.waitstatus_to_exitcode(status))
+            # So that orphans are led to it by its session from now on.
+            attempt.state = EXITED
+            ended.append((attempt, os.waitstatus_to_exitcode(status)))
+
+    def _settle(self, ended: list[tuple[Attempt, int]], held: set[str]) -> None:
+        """Whether an attempt is empty is said together with its end, and once more later."""
+        for attempt in [one for one in self._haunted if one.name not in held]:
+            self._haunted.remove(attempt)
+            attempt.empty = True
+            self.changed.append(attempt)
+        for attempt, code in ended:
+            attempt.empty = attempt.name not in held
+            if not attempt.empty:
+                self._haunted.append(attempt)
+            self._end(attempt, code)
+
+    def note_stop(self, attempt: Attempt, stop: Message) -> None:
+        """Written down before the first signal: whoever finds it dead then knows why."""
+        attempt.stop = stop
+        self._journal.add(attempt.record(), self.endings)
 
     def forget(self, name: str) -> bool:
         """The daemon has drained and committed it. An attempt that is alive is never forgotten."""
@@ -182,6 +232,8 @@ class Children:
         if attempt is None or attempt.is_alive:
             return False
         del self.attempts[name]
+        if not attempt.empty:
+            self._haunted.remove(attempt)
         if attempt.outlet is not None:
             attempt.outlet.close()
         self._ended_count -= 1
@@ -189,7 +241,9 @@ class Children:
         return True
 
     def endings(self) -> list[Message]:
-        return [a.record() for a in self.attempts.values() if not a.is_alive]
+        """What the journal holds: how they ended, and why those that have not are being killed."""
+        known = self.attempts.values()
+        return [one.record() for one in known if one.stop is not None or not one.is_alive]
 
     def leads(self) -> Leads:
         leads = Leads(os.getpid())
@@ -207,6 +261,7 @@ class Children:
         # bash runs the shim's trap also when a signal kills it: that is no failure to start.
         if report.fail is not None and code >= 0:
             attempt.exit_code = code
+            attempt.permanent = report.fail in ("exec", "cwd")
             self._fail(attempt, shim.why_failed(report.fail, code, attempt.order))
             return
         attempt.state = EXITED

@@ -39,6 +39,10 @@ class Journal:
         self._whole = False  # False: the file lacks something, and the next chance rewrites it all
         self.unsynced = False
 
+    def begin(self) -> None:
+        """From the keeper's first moment: a dead one has always left a journal behind."""
+        self._rewrite([])
+
     def add(self, record: Message, unforgotten: Callable[[], list[Message]]) -> None:
         """Never raises: with a full disk the endings are still in memory, for `list`."""
         if self._whole:

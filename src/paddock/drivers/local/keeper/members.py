@@ -5,7 +5,7 @@ leave its session (setsid), its parent (double fork) or its environment, but sel
 """
 
 # pathlib would cost 1.4 MB and contextlib 0.6 MB of memory.
-# ruff: noqa: PTH115, PTH123, PTH208
+# ruff: noqa: PTH115, PTH208
 from __future__ import annotations
 
 import os
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 DEAD_STATES = "ZXx"
+STOPPED_STATES = "Tt"
+MARK_BYTES = f"{MARK}=".encode()
+PROC_READ_BYTES = 1 << 16
 
 
 class Process:
@@ -47,28 +50,44 @@ def look_at(pid: int) -> Process | None:
 def read_proc(pid: int, name: str) -> bytes:
     """Empty if the process is gone or not ours to read."""
     try:
-        with open(f"/proc/{pid}/{name}", "rb", buffering=0) as file:
-            return file.read()
+        descriptor = os.open(f"/proc/{pid}/{name}", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return b""
+    # Not `open`: with its buffers and checks a look at all processes takes half as long again.
+    try:
+        data = part = os.read(descriptor, PROC_READ_BYTES)
+        while part and len(data) >= PROC_READ_BYTES:
+            part = os.read(descriptor, PROC_READ_BYTES)
+            data += part
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+    return data
 
 
-def scan() -> dict[int, Process]:
-    """All live processes: 6.6 µs each."""
+def scan(*, dead: bool = False) -> dict[int, Process]:
+    """All live processes, or also zombies: 10 µs each."""
     found = {}
     for name in os.listdir("/proc"):
         process = look_at(int(name)) if name.isdigit() else None
-        if process is not None and process.state not in DEAD_STATES:
+        if process is not None and (dead or process.state not in DEAD_STATES):
             found[process.pid] = process
     return found
 
 
 def read_mark(pid: int) -> str | None:
-    wanted = f"{MARK}=".encode()
-    for entry in read_proc(pid, "environ").split(b"\0"):
-        if entry.startswith(wanted):
-            return os.fsdecode(entry[len(wanted) :])
-    return None
+    return mark_in(read_proc(pid, "environ"))
+
+
+def mark_in(environ: bytes) -> str | None:
+    """The first one counts, as for getenv."""
+    begin = 0 if environ.startswith(MARK_BYTES) else environ.find(b"\0" + MARK_BYTES) + 1
+    if not begin and not environ.startswith(MARK_BYTES):
+        return None
+    begin += len(MARK_BYTES)
+    end = environ.find(b"\0", begin)
+    return os.fsdecode(environ[begin:] if end < 0 else environ[begin:end])
 
 
 class Leads:
@@ -177,4 +196,7 @@ def read_link(pid: int, name: str) -> str:
 
 
 def send_each(members: Iterable[Process], number: int) -> int:
+    """How many got it. Those that stand still are not stopped again: 0 says that all do."""
+    if number == signal.SIGSTOP:
+        members = [process for process in members if process.state not in STOPPED_STATES]
     return sum(send(process.pid, process.start, number) for process in members)

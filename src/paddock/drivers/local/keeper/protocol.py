@@ -26,6 +26,7 @@ MARK = "PADDOCK_ATTEMPT"
 # The kernel refuses more than 6 MiB of arguments and environment, and 2 MiB on a usual stack.
 MAX_MESSAGE_BYTES = 4 << 20
 MAX_ID_LENGTH = 200
+MAX_REASON_LENGTH = 1000
 # A user without rights may have 64 MiB of pipes; above that all their new pipes, also those of
 # their shells, are small. 300 agents at 128 KiB stay well below; the daemon may ask for others.
 DEFAULT_PIPE_BYTES = 128 << 10
@@ -92,7 +93,7 @@ class Order:
 
     __slots__ = (
         *("attempt", "argv", "env", "cwd", "fifo", "segment", "cap_bytes", "pipe_bytes"),
-        *("cgroups", "oom_score_adj", "stdin", "umask", "nofile"),
+        *("cgroups", "oom_score_adj", "stdin", "umask", "nofile", "limit_bytes"),
     )
 
     def __init__(self, asked: Message) -> None:
@@ -112,6 +113,8 @@ class Order:
         self.stdin = _path(asked, "stdin", default="/dev/null")
         self.umask = number(asked, "umask", low=0, high=0o777, default=0o022)
         self.nofile = _optional(asked, "nofile", low=3, high=1 << 30)
+        # Kept for the daemon that comes after the one that knows it.
+        self.limit_bytes = number(asked, "limit_bytes", low=0, default=0)
 
     def slim(self) -> None:
         """Drop what is not needed once the process is there: prompts and secrets."""
@@ -124,6 +127,16 @@ def attempt_of(asked: Message) -> str:
     if not 0 < len(attempt) <= MAX_ID_LENGTH or not attempt.isprintable():
         raise Refused("bad_request", f"attempt: 1 to {MAX_ID_LENGTH} printable characters")
     return attempt
+
+
+def stop_of(asked: Message) -> Message | None:
+    """Why a daemon kills, to be told to the next one; None: it did not say."""
+    why = asked.get("why")
+    if why is None:
+        return None
+    if not isinstance(why, dict):
+        raise Refused("bad_request", "why: an object is wanted")
+    return {name: _text(why, name)[:MAX_REASON_LENGTH] for name in ("outcome", "because")}
 
 
 def number(

@@ -11,7 +11,7 @@ from itertools import islice
 
 from .children import STARTING
 from .members import Census, Process, harm_of, look_at, scan, send, send_each
-from .protocol import VERSION, Order, Refused, attempt_of, number
+from .protocol import VERSION, Order, Refused, attempt_of, number, stop_of
 from .revival import Revival
 
 TYPE_CHECKING = False
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # Visitors (rescue, doctor) come without a daemon: they may look and stop, not start or forget.
 FOR_VISITORS = ("list", "members", "signal", "kill_all")
+# What an older daemon decided and may never have remembered: the kill is noted with its reason.
+FOR_THE_DEAD = ("forget", "kill_all")
 LIST_AT_MOST = 1000  # some 500 KB, far below what a message may have
 POLITE = (signal.SIGUSR1, signal.SIGUSR2)
 KILL_ROUND_S = 0.02
@@ -51,10 +53,11 @@ class Requests:
         self._server = server
         self._killings: list[Killing] = []
         self._next_round_at = 0.0
+        self._census: Census | None = None
 
     def handle(self, connection: Connection, asked: Message, *, superseded: bool) -> Message | None:
         do = asked.get("do")
-        if superseded and do != "forget":
+        if superseded and do not in FOR_THE_DEAD:
             # A spawn that a dead daemon had sent must not start beside the new daemon's.
             raise Refused("superseded", "a newer daemon has come")
         if do == "hello":
@@ -155,7 +158,10 @@ class Requests:
         return {"ok": True, "sent": int(alive)}
 
     def _do_kill_all(self, connection: Connection, asked: Message) -> None:
-        killing = Killing(self._known(asked).name, connection, asked.get("id"))
+        attempt, why = self._known(asked), stop_of(asked)
+        if why is not None and why != attempt.stop:
+            self._children.note_stop(attempt, why)
+        killing = Killing(attempt.name, connection, asked.get("id"))
         self._killings.append(killing)
         self._next_round_at = 0.0
 
@@ -174,13 +180,17 @@ class Requests:
         return attempt
 
     def _members(self, attempt: Attempt) -> list[Process]:
-        return Census(scan(), self._children.leads()).members.get(attempt.name, [])
+        """One look for all that is asked in one turn: 300 agents are told to end in one breath."""
+        if self._census is None:
+            self._census = Census(scan(), self._children.leads())
+        return self._census.members.get(attempt.name, [])
 
     def wait_s(self, now: float) -> float | None:
         return max(0.0, self._next_round_at - now) if self._killings else None
 
     def go_on(self, now: float) -> None:
         """One round for all that are being killed: a look at all processes costs milliseconds."""
+        self._census = None
         if not self._killings or now < self._next_round_at:
             return
         self._next_round_at = now + KILL_ROUND_S

@@ -163,7 +163,8 @@ class Server:
         except Exception as error:  # noqa: BLE001  one request, not the keeper
             sys.excepthook(type(error), error, error.__traceback__)
             reply = {"ok": False, "error": "internal", "message": repr(error)}
-        if reply is not None:
+        # Who asks without a number wants to hear only what went wrong.
+        if reply is not None and ("id" in asked or not reply["ok"]):
             connection.send({"id": asked.get("id"), **reply})
 
     # Between events.
@@ -184,6 +185,7 @@ class Server:
     def _sweep(self) -> None:
         """Closed connections go; the others are watched for what they can do."""
         for descriptor, connection in list(self._connections.items()):
+            connection.flush()
             if not connection.is_open:
                 # A closed descriptor has left the epoll by itself.
                 del self._connections[descriptor]

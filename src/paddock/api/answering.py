@@ -1,0 +1,127 @@
+"""From a handler to HTTP: what it returns goes out as JSON, what it raises as a problem.
+
+No middleware and no Request objects on the way: a submission should cost what its run costs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import traceback
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from paddock.storage.errors import StoreError
+from paddock.supervisor.loop import StoreTrouble
+
+from .asking import Asked, Gone, Message, Receive
+from .desk import Desk
+from .problems import Declined, trouble
+
+Send = Callable[[Message], Awaitable[None]]
+Handler = Callable[[Desk, Asked], Awaitable[object]]
+
+_JSON: Final = (b"content-type", b"application/json")
+_FRESH: Final = (b"cache-control", b"no-store")
+_encode: Final = msgspec.json.Encoder().encode
+
+log = logging.getLogger("paddock.api")
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """An answer without an end in sight. An empty piece is a sign of life that is not sent."""
+
+    pieces: AsyncGenerator[bytes, None]
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """An answer that is JSON already."""
+
+    body: bytes
+
+
+class Endpoint:
+    """One route, as an ASGI application."""
+
+    def __init__(self, desk: Desk, handle: Handler, query: Sequence[str]) -> None:
+        self._desk = desk
+        self._handle = handle
+        self._query = frozenset(query)
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        try:
+            answer = await self._handle(self._desk, Asked(scope, receive, self._query))
+        except Gone:
+            return
+        except Declined as declined:
+            await send_problem(send, declined)
+        except (StoreTrouble, StoreError) as error:
+            await send_problem(send, trouble(str(error)))
+        except Exception as error:  # noqa: BLE001 - the daemon outlives a bug in a handler
+            log_bug(scope, error)
+            told = "paddock met a bug; the daemon's log says where"
+            await send_problem(send, Declined(500, "internal", told))
+        else:
+            await _send_answer(answer, receive, send, path=scope["path"])
+
+
+async def _send_answer(answer: object, receive: Receive, send: Send, *, path: str) -> None:
+    if isinstance(answer, Stream):
+        await _send_stream(answer, receive, send, path=path)
+        return
+    body = answer.body if isinstance(answer, Ready) else _encode(answer)
+    await send_body(send, 200, body)
+
+
+async def send_problem(send: Send, declined: Declined) -> None:
+    await send_body(send, declined.status, declined.body())
+
+
+async def send_body(send: Send, status: int, body: bytes) -> None:
+    length = (b"content-length", str(len(body)).encode())
+    headers = [_JSON, _FRESH, length]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _send_stream(stream: Stream, receive: Receive, send: Send, *, path: str) -> None:
+    headers = [(b"content-type", stream.media_type.encode()), _FRESH]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    sending = asyncio.ensure_future(_send_pieces(stream, send))
+    leaving = asyncio.ensure_future(_until_gone(receive))
+    try:
+        await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if sending.done() and not sending.cancelled() and (error := sending.exception()):
+            # Too late for a problem: returning without the end makes the server break it off.
+            log_bug({"path": path}, error)
+    finally:
+        for task in (sending, leaving):
+            task.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await task
+
+
+async def _send_pieces(stream: Stream, send: Send) -> None:
+    async with aclosing(stream.pieces) as pieces:
+        async for piece in pieces:
+            if piece:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def log_bug(scope: Any, error: BaseException) -> None:
+    """Where, and of what kind; not the message, which may hold what nobody else should read."""
+    where = "".join(traceback.format_tb(error.__traceback__))
+    log.error("a bug answering %s: %s\n%s", scope.get("path"), type(error).__name__, where)

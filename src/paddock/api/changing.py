@@ -1,0 +1,173 @@
+"""Requests that change what is there: kill, retry, priority, freeze, breakers, the daemon's end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from paddock.core.events import (
+    BreakerReset,
+    CancelRequested,
+    Event,
+    FreezeRequested,
+    HeartbeatRemoved,
+    PriorityChanged,
+    Submitted,
+    ThawRequested,
+)
+from paddock.core.run import Ended, Priority, Run
+from paddock.wire.run_checks import check_environment
+from paddock.wire.views import (
+    Again,
+    BreakerView,
+    DaemonView,
+    Kill,
+    Killed,
+    ResetBreaker,
+    RunView,
+    SetPriority,
+    StopDaemon,
+    Submission,
+)
+
+from . import recipes as r
+from . import views_of
+from .asking import MIB, Asked
+from .desk import Desk
+from .problems import bad_request, has_ended, not_found, raise_any, refused
+from .submitting import LARGEST, alone, answer_one, find_ids
+
+MOST_KILLED: Final = 10_000
+# Asked together they are remembered together: ten thousand one by one would take a minute.
+AT_ONCE: Final = 500
+
+
+async def kill(desk: Desk, asked: Asked) -> Killed:
+    """All that are named are found before any is killed; one that has ended is no mistake."""
+    body = await asked.body(Kill, most=MIB)
+    if not body.runs and not body.all:
+        raise bad_request("runs: found none; allowed: names or ids, or all")
+    if len(body.runs) > MOST_KILLED:
+        raise bad_request(f"runs: allowed: {MOST_KILLED:,} at most")
+    fleet = desk.supervisor.fleet
+    beats = list(fleet.heartbeats) if body.all else [n for n in body.runs if n in fleet.heartbeats]
+    if body.all:
+        victims = [run.id for run in fleet.runs.values() if not isinstance(run.state, Ended)]
+    else:
+        named = [await desk.find(text) for text in body.runs if text not in beats]
+        victims = [run.id for run in named] + _beating(desk, beats)
+    removed = await _all(desk, beats, HeartbeatRemoved)
+    cancelled = await _all(
+        desk, victims, lambda now, run: CancelRequested(now, run, force=body.force)
+    )
+    return Killed(runs=tuple(cancelled), heartbeats=tuple(removed))
+
+
+def _beating(desk: Desk, names: Sequence[str]) -> list[str]:
+    """The beats of these heartbeats that are under way."""
+    fleet = desk.supervisor.fleet
+    last = (fleet.heartbeats[name].last_run for name in names)
+    known = (fleet.runs.get(run) for run in last if run is not None)
+    return [run.id for run in known if run is not None and not isinstance(run.state, Ended)]
+
+
+async def _all(
+    desk: Desk, targets: Sequence[str], make: Callable[[float, str], Event]
+) -> list[str]:
+    """Those that were not refused."""
+    done: list[str] = []
+    ask, unique = desk.supervisor.ask, list(dict.fromkeys(targets))
+    for first in range(0, len(unique), AT_ONCE):
+        some = unique[first : first + AT_ONCE]
+        answers = await asyncio.gather(*(ask(_about(one, make)) for one in some))
+        done += [one for one, refusals in zip(some, answers, strict=True) if not refusals]
+    return done
+
+
+def _about(one: str, make: Callable[[float, str], Event]) -> Callable[[float], Event]:
+    return lambda now: make(now, one)
+
+
+async def retry(desk: Desk, asked: Asked) -> Submission:
+    """The same spec and command once more, as a new run, with the environment of who asks."""
+    body = await asked.body(Again, most=LARGEST)
+    problem = check_environment(body.environment)
+    if problem is not None:
+        raise bad_request(problem)
+    run = await desk.find(asked.path["run"])
+    async with alone(desk, body.key):
+        if not isinstance(run.state, Ended):
+            raise has_ended(f"{run.spec.name} ({run.id}): it has not ended; `paddock kill` ends it")
+        return await _retry(desk, body, run)
+
+
+async def _retry(desk: Desk, body: Again, run: Run) -> Submission:
+    name = run.spec.name
+    [(new, before)], recipe = await desk.aside(
+        lambda: (find_ids(desk, body.key, [name]), desk.supervisor.store.recipe(run.id))
+    )
+    if before is None:
+        if recipe is None:
+            raise refused(f"{name} ({run.id}): how it was started is no longer known")
+        if recipe.stdin is not None:
+            raise r.no_stdin_left(name)
+        await desk.aside(lambda: r.check_directory(str(recipe.directory)))
+        spec = replace(run.spec, id=new, needs=(), heartbeat=None)
+        environment = r.outside_environment(body.environment)
+        labels = {**recipe.labels, r.KEY_LABEL: body.key}
+        once_more = replace(recipe, environment=environment, labels=labels)
+        desk.ids.add((new,))
+        raise_any(
+            await desk.supervisor.ask(lambda now: Submitted(now, (spec,)), recipes={new: once_more})
+        )
+    return answer_one(desk, new, name)
+
+
+async def priority(desk: Desk, asked: Asked) -> RunView:
+    body = await asked.body(SetPriority)
+    word = Priority[body.priority.upper()]
+    return await _change(desk, asked, lambda now, run: PriorityChanged(now, run, word))
+
+
+async def freeze(desk: Desk, asked: Asked) -> RunView:
+    return await _change(desk, asked, FreezeRequested, freezes=True)
+
+
+async def thaw(desk: Desk, asked: Asked) -> RunView:
+    return await _change(desk, asked, ThawRequested)
+
+
+async def _change(
+    desk: Desk, asked: Asked, make: Callable[[float, str], Event], *, freezes: bool = False
+) -> RunView:
+    run = await desk.find(asked.path["run"])
+    if freezes:
+        _check_freezing(desk, run)
+    if isinstance(run.state, Ended):
+        raise has_ended(f"{run.spec.name} ({run.id}): it has already ended")
+    raise_any(await desk.supervisor.ask(lambda now: make(now, run.id)))
+    return views_of.run_view(desk.supervisor, run)
+
+
+def _check_freezing(desk: Desk, run: Run) -> None:
+    driver = desk.supervisor.hands.driver_of(run.attempt)
+    if driver is not None and not driver.guarantees.can_freeze:
+        name = driver.guarantees.name
+        raise refused(f"{run.spec.name}: the driver {name} cannot freeze on this host")
+
+
+async def reset_breaker(desk: Desk, asked: Asked) -> BreakerView:
+    body, fleet = await asked.body(ResetBreaker), desk.supervisor.fleet
+    if body.group not in fleet.groups:
+        raise not_found(f"there is no group {body.group[:60]!r}; `paddock breaker` lists them")
+    raise_any(await desk.supervisor.ask(lambda now: BreakerReset(now, body.group)))
+    return views_of.breaker_view(fleet, body.group, fleet.group(body.group).breaker)
+
+
+async def stop_daemon(desk: Desk, asked: Asked) -> DaemonView:
+    body = await asked.body(StopDaemon)
+    view = desk.facts.view()
+    desk.facts.stop(kill=body.kill)
+    return view

@@ -1,0 +1,105 @@
+"""What a run gets when it says nothing: the settings of the directory it was submitted from.
+
+Files are read again only when they have changed; whether they have is looked at each time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from paddock.config import settings as s
+from paddock.config.layers import (
+    HOST_FILE,
+    PROFILE_VARIABLE,
+    PROJECT_FILE,
+    find_files,
+    settings_of,
+    user_file,
+)
+from paddock.config.policy import RunDefaults, run_defaults
+from paddock.core.policy import Policy
+from paddock.core.units import format_size
+
+KEPT: Final = 256
+
+Seen = tuple[int, int, int] | None  # of one file: time of its last change, size, inode
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The defaults of one place, and what of them is not as it was set."""
+
+    run: RunDefaults
+    simple_s: float  # the hard timeout of a simple run (RUN-2)
+    reduced: str | None  # the limit was made to fit this host: a sentence
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    places: tuple[str, ...]  # where a file could be, those without one included
+    seen: tuple[Seen, ...]
+    policy: tuple[int, int]
+    given: Given
+
+
+class DefaultsOf:
+    """Called from several threads; each entry is replaced whole, so no lock is needed."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
+
+    def at(
+        self, directory: Path, policy: Policy, *, profile: str | None, said: Mapping[str, str]
+    ) -> Given:
+        """`said` is the environment of whoever submits: it may name a profile, as an option may.
+
+        Raises ConfigError with every mistake of every file.
+        """
+        chosen = profile or said.get(PROFILE_VARIABLE) or ""
+        bounds = (policy.total_bytes, policy.largest_bytes)
+        known = self._kept.get((str(directory), chosen))
+        if known is not None and known.policy == bounds and known.seen == _look(known.places):
+            return known.given
+        places = _places(directory)
+        seen = _look(places)
+        given = _given(settings_of(find_files(directory), profile=chosen or None), policy)
+        self._kept[str(directory), chosen] = _Kept(places, seen, bounds, given)
+        while len(self._kept) > KEPT:
+            self._kept.popitem(last=False)
+        return given
+
+
+def _given(settings: s.Settings, policy: Policy) -> Given:
+    usual = run_defaults(settings, policy.total_bytes)
+    # The daemon may stand under stricter rules than the files say today.
+    limit = min(usual.limit_bytes, policy.largest_bytes)
+    usual = replace(usual, limit_bytes=limit, soft_limit_bytes=min(usual.soft_limit_bytes, limit))
+    reduced, asked = None, settings[s.MEMORY_LIMIT]
+    if limit < asked:
+        reduced = (
+            f"runs that say nothing get {format_size(limit)}: the {format_size(asked)} of "
+            f"{s.MEMORY_LIMIT.key} would not fit this host"
+        )
+    return Given(usual, float(settings[s.AGENT_TIMEOUT]), reduced)
+
+
+def _places(directory: Path) -> tuple[str, ...]:
+    above = (directory, *directory.parents)
+    return tuple(map(str, (HOST_FILE, user_file(), *(each / PROJECT_FILE for each in above))))
+
+
+def _look(places: tuple[str, ...]) -> tuple[Seen, ...]:
+    return tuple(map(_seen, places))
+
+
+def _seen(path: str) -> Seen:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - quicker, and this is done for every submission
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

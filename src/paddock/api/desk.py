@@ -1,0 +1,123 @@
+"""What every handler has at hand: the supervisor, what the daemon says of itself, the output."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Final, Protocol, TypeVar
+
+from paddock import __version__
+from paddock.config.places import Places
+from paddock.core.run import Run
+from paddock.ports import Recipe
+from paddock.supervisor.loop import Supervisor
+from paddock.wire.views import DaemonView
+
+from .defaults import DefaultsOf
+from .known import KnownIds, TrustedDirectories
+from .problems import Declined, ambiguous, not_found
+
+T = TypeVar("T")
+
+# Looking at files may take for ever (a network mount that went away). It must not hold up the
+# loop, nor the store's thread; and so many may hang before nothing more is taken.
+HANDS: Final = 4
+PATIENCE_S: Final = 10.0
+LONGEST_REF: Final = 200
+
+
+class Output(Protocol):
+    """What agents wrote: one stream of bytes a run, over all its attempts."""
+
+    def size(self, run: str) -> int: ...
+
+    def read(self, run: str, from_byte: int, most: int) -> bytes: ...
+
+    def tail(self, run: str, lines: int) -> int:
+        """Where the last lines begin."""
+
+
+def _nobody() -> int | None:
+    return None
+
+
+def _no_stop(*, kill: bool) -> None:  # noqa: ARG001
+    raise Declined(501, "internal", "this daemon cannot be stopped over its API")
+
+
+def _no_beats(name: str, recipe: Recipe) -> None:
+    """Nobody removes heartbeats when their runs have ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the daemon says of itself, and the two things that only it can do."""
+
+    places: Places
+    epoch: int = 0
+    listen: str | None = None
+    keeper_pid: Callable[[], int | None] = _nobody
+    # Begins the end of the daemon; returns at once, so that the answer still goes out.
+    stop: Callable[..., None] = _no_stop
+    # `Endings.beat_while`: a heartbeat goes when the runs of its submission have ended.
+    beat_while: Callable[[str, Recipe], None] = _no_beats
+    started_at: float = field(default_factory=time.monotonic)
+
+    def view(self) -> DaemonView:
+        return DaemonView(
+            pid=os.getpid(),
+            keeper_pid=self.keeper_pid(),
+            version=__version__,
+            socket=str(self.places.socket),
+            uptime_s=round(time.monotonic() - self.started_at, 3),
+            state=str(self.places.state),
+            listen=self.listen,
+            epoch=self.epoch,
+        )
+
+
+class Desk:
+    def __init__(self, supervisor: Supervisor, facts: Facts, output: Output) -> None:
+        self.supervisor = supervisor
+        self.facts = facts
+        self.output = output
+        self.defaults = DefaultsOf()
+        self.ids = KnownIds(supervisor)
+        self.trusted = TrustedDirectories(facts.places.state)
+        self.under_way: dict[str, asyncio.Event] = {}  # submissions, by their key
+        self._reading: asyncio.Task[None] | None = None
+        self._hands = ThreadPoolExecutor(HANDS, thread_name_prefix="api")
+
+    async def aside(self, work: Callable[[], T], *, within_s: float | None = PATIENCE_S) -> T:
+        """Work on files, away from the loop."""
+        task = asyncio.get_running_loop().run_in_executor(self._hands, work)
+        try:
+            return await asyncio.wait_for(task, within_s)
+        except TimeoutError:
+            message = f"the file system did not answer within {within_s:g} s; try again later"
+            raise Declined(503, "trouble", message) from None
+
+    async def find(self, text: str) -> Run:
+        """The one run that is meant: an id, a name (the newest), the beginning of an id."""
+        if len(text) > LONGEST_REF or not text.isprintable():
+            raise not_found("there is no such run: names have 64 letters at most")
+        found = await self.supervisor.find(text)
+        if not found:
+            raise not_found(f"there is no run {text!r}; `paddock ls --all` lists those there are")
+        if len(found) > 1:
+            raise ambiguous(text, [f"{run.id} ({run.spec.name})" for run in found])
+        return found[0]
+
+    def read_ids(self) -> None:
+        """Begun at the start, and again when there are too many."""
+        if self.ids.needs_reading:
+            self._reading = asyncio.get_running_loop().create_task(self.ids.read())
+
+    def close(self) -> None:
+        if self._reading is not None:
+            self._reading.cancel()
+        self._hands.shutdown(wait=False, cancel_futures=True)

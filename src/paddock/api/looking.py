@@ -1,0 +1,140 @@
+"""Requests that change nothing: status, runs, stories, reasons, memory, breakers, and waiting."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Final, get_args
+
+from paddock.core.explain import sentence
+from paddock.core.run import Queued, Run
+from paddock.ports import Wanted
+from paddock.wire.views import (
+    Await,
+    BreakerView,
+    DaemonView,
+    LearnedView,
+    MemoryView,
+    MoveView,
+    RunView,
+    StateWord,
+    StatusView,
+    WhyView,
+)
+
+from . import views_of
+from .asking import MIB, Asked
+from .desk import Desk
+from .problems import bad_request
+
+MOST_LISTED: Final = 100_000
+ENDED_LISTED: Final = 1000  # unless a limit asks for more
+AT_ONCE: Final = 500
+LONGEST_WAIT_S: Final = 3600.0
+MOST_AWAITED: Final = 10_000
+STATES: Final[tuple[str, ...]] = get_args(StateWord)
+
+
+async def status(desk: Desk, _asked: Asked) -> StatusView:
+    return views_of.status_view(desk.supervisor)
+
+
+async def daemon(desk: Desk, _asked: Asked) -> DaemonView:
+    return desk.facts.view()
+
+
+async def run(desk: Desk, asked: Asked) -> RunView:
+    return views_of.run_view(desk.supervisor, await desk.find(asked.path["run"]))
+
+
+async def story(desk: Desk, asked: Asked) -> tuple[MoveView, ...]:
+    found = await desk.find(asked.path["run"])
+    moves = await desk.supervisor.look(lambda store: store.story(found.id))
+    return views_of.move_views(desk.supervisor.clock, moves)
+
+
+async def why(desk: Desk, asked: Asked) -> WhyView:
+    found = await desk.find(asked.path["run"])
+    return WhyView(sentence=sentence(desk.supervisor.fleet, found))
+
+
+async def memory(desk: Desk, _asked: Asked) -> tuple[MemoryView, ...]:
+    return views_of.memory_views(desk.supervisor.fleet)
+
+
+async def learned(desk: Desk, _asked: Asked) -> tuple[LearnedView, ...]:
+    return views_of.learned_views(desk.supervisor.fleet)
+
+
+async def breakers(desk: Desk, _asked: Asked) -> tuple[BreakerView, ...]:
+    return tuple(views_of.breakers(desk.supervisor.fleet, all_of_them=True))
+
+
+async def runs(desk: Desk, asked: Asked) -> list[RunView]:
+    """Those that have not ended; with `all`, or when ended ones are asked for, those too."""
+    state = asked.text("state")
+    if state is not None and state not in STATES:
+        raise bad_request(f"state: found {state[:20]!r}; allowed: {', '.join(STATES)}")
+    limit = asked.whole("limit", most=MOST_LISTED)
+    found = [] if state == "ended" else _unended(desk, asked, state)
+    if state in (None, "ended") and (asked.flag("all") or state == "ended"):
+        left = ENDED_LISTED if limit is None else max(0, limit - len(found))
+        found += await _ended(desk, asked, left)
+    return await _views(desk, found if limit is None else found[:limit])
+
+
+def _unended(desk: Desk, asked: Asked, state: str | None) -> list[Run]:
+    name, group = asked.text("name"), asked.text("group")
+    return [
+        run
+        for run in views_of.in_order(desk.supervisor.fleet)
+        if state in (None, views_of.state_word(run.state))
+        and name in (None, run.spec.name)
+        and group in (None, run.spec.group)
+    ]
+
+
+async def _ended(desk: Desk, asked: Asked, limit: int) -> Iterable[Run]:
+    wanted = Wanted(name=asked.text("name"), group=asked.text("group"))
+    return await desk.supervisor.look(lambda store: store.ended(wanted, limit=limit))
+
+
+async def _views(desk: Desk, found: list[Run]) -> list[RunView]:
+    """A long list is made in turn with whatever else there is to do."""
+    views: list[RunView] = []
+    sentences = views_of.SENTENCES
+    for number, run in enumerate(found, start=1):
+        waits = isinstance(run.state, Queued)
+        sentences -= waits
+        views.append(views_of.run_view(desk.supervisor, run, told=not waits or sentences >= 0))
+        if number % AT_ONCE == 0:
+            await asyncio.sleep(0)
+    return views
+
+
+async def wait(desk: Desk, asked: Asked) -> list[RunView]:
+    """Answers when all of them have ended or the time is over, with what they are then."""
+    body = await asked.body(Await, most=MIB)
+    if not body.runs or len(body.runs) > MOST_AWAITED:
+        raise bad_request(f"runs: allowed: 1 to {MOST_AWAITED:,} of them")
+    if not 0 <= body.timeout_s <= LONGEST_WAIT_S:
+        raise bad_request(f"timeout_s: allowed: 0 to {LONGEST_WAIT_S:g}")
+    found = [await desk.find(text) for text in body.runs]
+    # Also those that have ended: an end counts when it is remembered.
+    await _until_ended(desk, asked, {run.id for run in found}, within_s=body.timeout_s)
+    known = desk.supervisor.fleet.runs
+    missing = [run.id for run in found if run.id not in known]
+    stored = await desk.supervisor.look(lambda store: {run: store.run(run) for run in missing})
+    return await _views(desk, [known.get(run.id) or stored.get(run.id) or run for run in found])
+
+
+async def _until_ended(desk: Desk, asked: Asked, ids: set[str], *, within_s: float) -> None:
+    """Also ends when whoever waits has left."""
+    ended = asyncio.ensure_future(desk.supervisor.ended(ids, within_s=within_s))
+    left = asyncio.ensure_future(asked.receive())
+    try:
+        await asyncio.wait((ended, left), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (ended, left):
+            task.cancel()
+        await asyncio.gather(ended, left, return_exceptions=True)

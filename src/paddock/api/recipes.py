@@ -1,0 +1,138 @@
+"""From a request to a recipe: command, directory, environment, labels. Decides nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from paddock.config.layers import PROFILE_VARIABLE
+from paddock.config.places import STATE_VARIABLE, Places
+from paddock.config.policy import RunDefaults
+from paddock.ports import Recipe
+from paddock.wire.run_request import RunRequest, memory_high_bytes
+from paddock.wire.views import Submit
+
+from .problems import Declined, bad_request, refused
+
+TOKEN: Final = re.compile(r"[a-z0-9]{16,64}")
+KEY_LABEL: Final = "key"
+WHILE_LABEL: Final = "while"
+DRIVER_LABEL: Final = "driver"
+LONGEST_PATH: Final = 4096
+# What marks the agent that submits must not mark what it submits; these two only say where
+# paddock is and how it is to be used, and an agent may submit, too.
+_KEPT: Final = (STATE_VARIABLE, PROFILE_VARIABLE)
+_NOT_THERE_YET: Final = {
+    "agent": "presets are not there yet: pass the agent's command after --",
+    "steps": "steps are not there yet: submit one run per step, each with --needs",
+    "repo": "workspaces of a repository are not there yet: run in a directory with --dir",
+    "branch": "workspaces of a repository are not there yet: run in a directory with --dir",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What all recipes of a submission share."""
+
+    key: str
+    environment: Mapping[str, str]
+    directory: Path
+    stdin: Path | None
+    fleet: str | None
+    umask: int | None
+
+
+def sent(body: Submit, stdin: Path | None) -> Sent:
+    directory = Path(body.directory)
+    clean = outside_environment(body.environment)
+    return Sent(body.key, clean, directory, stdin, body.fleet, body.umask)
+
+
+def outside_environment(variables: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in variables.items()
+        if not name.startswith("PADDOCK_") or name in _KEPT
+    }
+
+
+def recipe_of(request: RunRequest, of: Sent, defaults: RunDefaults, *, driver: str) -> Recipe:
+    # Runs without variables of their own share one table: ten thousand copies would be 50 MB.
+    environment = {**of.environment, **request.env} if request.env else of.environment
+    return Recipe(
+        command=request.command,
+        directory=of.directory if request.dir is None else Path(request.dir),
+        environment=environment,
+        stdin=of.stdin if request.stdin else None,
+        labels=_labels(request, of, defaults) | {DRIVER_LABEL: driver},
+    )
+
+
+def _labels(request: RunRequest, of: Sent, defaults: RunDefaults) -> dict[str, str]:
+    cpu = defaults.cpu_limit if request.cpu is None else request.cpu
+    found = {
+        KEY_LABEL: of.key,
+        "cpu": "unlimited" if cpu is None else str(cpu),
+        "pids": str(request.pids or defaults.pids_limit),
+        "memory_high": str(memory_high_bytes(request, defaults)),
+    }
+    said = {
+        "umask": None if of.umask is None else f"{of.umask:03o}",
+        "fleet": of.fleet,
+        "on_end": request.on_end,
+        "ready_marker": request.ready_marker,
+        "role": request.role,
+        "model": request.model,
+        "strict": "1" if request.strict else None,
+    }
+    return found | {name: value for name, value in said.items() if value is not None}
+
+
+def refuse_what_is_not_there_yet(request: RunRequest) -> None:
+    for field, message in _NOT_THERE_YET.items():
+        if getattr(request, field):
+            raise bad_request(f"{request.name}: {message}")
+
+
+def driver_of(request: RunRequest, usual: str, default: str, known: Collection[str]) -> str:
+    asked = request.driver or usual
+    name = default if asked == "auto" else asked
+    if name not in known:
+        there = " or ".join(sorted(known))
+        raise bad_request(f"{request.name}: the driver {name} is not there yet; use {there}")
+    return name
+
+
+def check_directory(text: str) -> None:
+    """Absolute, there, a directory. May hang on a network mount, so not in the loop's thread."""
+    if not text.startswith("/") or "\0" in text or len(text) > LONGEST_PATH:
+        raise bad_request(f"dir: found {text[:60]!r}; allowed: an absolute path")
+    try:
+        mode = os.stat(text).st_mode  # noqa: PTH116 - quicker, and this is done for every run
+    except OSError as error:
+        raise bad_request(f"dir: {text[:200]!r}: {error.strerror}") from None
+    if not stat.S_ISDIR(mode):
+        raise bad_request(f"dir: {text[:200]!r} is no directory")
+
+
+def stdin_of(token: str | None, places: Places) -> Path | None:
+    """The file behind a token; a token is no path, whatever it looks like."""
+    if token is None:
+        return None
+    if TOKEN.fullmatch(token) is None:
+        raise bad_request("stdin: this is no token of an upload")
+    path = places.stdin / token
+    if not path.is_file() or path.is_symlink():
+        raise bad_request("stdin: what was uploaded is no longer there; send it again")
+    return path
+
+
+def no_stdin_left(name: str) -> Declined:
+    return refused(
+        f"{name} read its input from --stdin, which is gone with its end: submit it anew"
+    )

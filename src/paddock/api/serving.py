@@ -1,0 +1,155 @@
+"""The server: the application behind its guard, on the Unix socket and, when asked for, on TCP.
+
+Of uvicorn it takes the protocol, not the server: that one wakes up ten times a second, takes the
+process's signals, and cannot listen anew when somebody removes its socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+from typing import Any, Final, cast
+
+from uvicorn import Config
+from uvicorn.server import ServerState
+
+from paddock.supervisor.loop import Supervisor
+
+from .app import Switch, create_app
+from .binding import CannotListen, bind_tcp, bind_unix, identity, split_address
+from .desk import Desk, Facts, Output
+from .security import App, Guard, PeerProtocol, token_of
+
+LOOK_S: Final = 0.5  # at the socket's file
+GRACE_S: Final = 2.0  # for answers under way when the daemon stops
+IDLE_S: Final = 60  # a connection that asks nothing is closed then
+
+__all__ = ["ApiServer", "CannotListen"]
+
+log = logging.getLogger("paddock.api")
+
+
+class ApiServer:
+    """`start` listens, and from then on sees to it that the socket can be found; `stop` ends it."""
+
+    def __init__(self, supervisor: Supervisor, facts: Facts, output: Output) -> None:
+        self._facts = facts
+        self._app = create_app(supervisor, facts, output)
+        self._desk: Desk = self._app.state.desk
+        self._state = ServerState()
+        self._config: Config | None = None
+        self._servers: list[asyncio.Server] = []
+        self._unix: asyncio.Server | None = None
+        self._watching: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """The caller holds the store's lock: a socket that is there is nobody's."""
+        listen = self._facts.listen
+        token = None if listen is None else self._token()
+        host = None if listen is None else split_address(listen)[0]
+        self._config = _config(Guard(Switch(self._app), token=token, listen_host=host))
+        try:
+            if listen is not None:
+                self._servers.append(await self._serve(bind_tcp(listen)))
+            await self._listen()
+        except BaseException:
+            await self.stop()
+            raise
+        self._desk.read_ids()
+        self._watching = asyncio.get_running_loop().create_task(self.watch())
+
+    async def watch(self) -> None:
+        """Whoever tidies up may take the socket along; a new one is there within a second."""
+        path = self._facts.places.socket
+        while True:
+            await asyncio.sleep(LOOK_S)
+            self._desk.read_ids()
+            if identity(path) == self._own:
+                continue
+            try:
+                await self._listen()
+            except CannotListen as error:
+                log.debug("%s", error)
+            else:
+                log.warning("the socket %s was removed or replaced; there is a new one", path)
+
+    async def stop(self) -> None:
+        """No new connections; answers under way have a moment, streams are broken off."""
+        if self._watching is not None:
+            self._watching.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._watching
+        self._remove_socket()
+        for server in self._servers:
+            server.close()
+        for connection in list(self._state.connections):
+            connection.shutdown()
+        await self._drain()
+        self._desk.close()
+
+    # -- inside -------------------------------------------------------------------------------
+
+    def _token(self) -> str:
+        try:
+            return token_of(self._facts.places)
+        except (OSError, ValueError) as error:
+            raise CannotListen(f"cannot listen on {self._facts.listen}: {error}") from None
+
+    async def _listen(self) -> None:
+        path = self._facts.places.socket
+        made = bind_unix(path)
+        self._own = identity(path)
+        before, self._unix = self._unix, await self._serve(made)
+        self._servers.append(self._unix)
+        if before is not None:
+            before.close()  # nobody can find it any more; its connections go on
+            self._servers.remove(before)
+
+    async def _serve(self, made: socket.socket) -> asyncio.Server:
+        config = self._config
+        assert config is not None
+
+        def protocol() -> asyncio.Protocol:
+            return PeerProtocol(config=config, server_state=self._state, app_state={})
+
+        return await asyncio.get_running_loop().create_server(protocol, sock=made)
+
+    def _remove_socket(self) -> None:
+        """Only our own: a daemon that came after us may have put its own there."""
+        path = self._facts.places.socket
+        if self._unix is not None and identity(path) == self._own:
+            path.unlink(missing_ok=True)
+
+    async def _drain(self) -> None:
+        tasks = set(self._state.tasks)
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=GRACE_S)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        for connection in list(self._state.connections):
+            transport = cast(Any, connection).transport
+            if transport is not None:
+                transport.abort()
+        await asyncio.sleep(0)  # for the transports to close their sockets
+
+
+def _config(app: App) -> Config:
+    config = Config(
+        cast(Any, app),
+        http=PeerProtocol,
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        loop="none",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=IDLE_S,
+    )
+    config.load()
+    return config

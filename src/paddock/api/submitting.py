@@ -1,0 +1,355 @@
+"""Taking submissions: whole or not at all, and the same key again changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from paddock.config.mistakes import ConfigError
+from paddock.core.events import Event, HeartbeatDeclared, Submitted
+from paddock.core.policy import TIMES_SIMPLE
+from paddock.core.run import Ended, Outcome, Run, RunSpec
+from paddock.core.submission import cannot_ever_fit
+from paddock.ports import Recipe
+from paddock.wire.fleet_file import MOST_HEARTBEATS, MOST_RUNS
+from paddock.wire.run_checks import check_environment, check_heartbeat, check_run
+from paddock.wire.run_request import HeartbeatRequest, RunRequest, to_spec
+from paddock.wire.views import Submission, Submit, Taken
+
+from . import recipes as r
+from .asking import MIB, Asked
+from .defaults import Given
+from .desk import Desk
+from .ids import id_of, is_key
+from .preflight import too_many
+from .problems import bad_request, raise_any, refused, trouble
+from .views_of import SENTENCES, taken
+
+LARGEST: Final = 64 * MIB
+AT_ONCE: Final = 500  # runs between two looks at what else is to be done
+
+Found = tuple[str, Run | None]  # an id of this submission, and the run if it was taken before
+
+
+@dataclass(slots=True)
+class Plan:
+    """A submission, ready to be taken."""
+
+    specs: list[RunSpec] = field(default_factory=list)
+    recipes: dict[str, Recipe] = field(default_factory=dict)
+    beats: list[tuple[RunSpec, float, Recipe]] = field(default_factory=list)
+    known: dict[str, Outcome] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What the files and the store say about a submission."""
+
+    ids: list[Found]
+    given: Mapping[str | None, Given]  # by the profile a run asked for
+    stdin: Path | None
+
+
+async def submit(desk: Desk, asked: Asked) -> Submission:
+    body = await asked.body(Submit, most=LARGEST)
+    async with alone(desk, body.key):
+        return await _submit(desk, body)
+
+
+class alone:  # noqa: N801 - it reads as a word
+    """A repeated request waits for the first: its answer may be the one that was lost."""
+
+    def __init__(self, desk: Desk, key: str) -> None:
+        if not is_key(key):
+            message = "key: found what is no key; allowed: 8 to 200 visible ASCII characters"
+            raise bad_request(message)
+        self._under_way, self._key = desk.under_way, key
+
+    async def __aenter__(self) -> None:
+        while (first := self._under_way.get(self._key)) is not None:
+            await first.wait()
+        self._under_way[self._key] = asyncio.Event()
+
+    async def __aexit__(self, *_: object) -> None:
+        self._under_way.pop(self._key).set()
+
+
+async def _submit(desk: Desk, body: Submit) -> Submission:
+    await _check(body)
+    looked = _look_here(desk, body)
+    if looked is None:
+        looked = await desk.aside(lambda: _look(desk, body))
+    if any(run is not None for _, run in looked.ids):
+        return await _again(desk, body, looked)
+    if desk.supervisor.trouble is not None:
+        raise trouble(desk.supervisor.trouble)
+    plan = await _plan(desk, body, looked)
+    desk.ids.add(plan.recipes)
+    await take(desk, plan)
+    await _declare(desk, plan)
+    known = desk.supervisor.fleet.runs
+    return await _answer(desk, body, [(run, known.get(run)) for run, _ in looked.ids], plan)
+
+
+# -- looking ------------------------------------------------------------------------------------
+
+
+async def _check(body: Submit) -> None:
+    if not body.runs and not body.heartbeats:
+        raise bad_request("runs: found nothing to run")
+    if len(body.runs) > MOST_RUNS or len(body.heartbeats) > MOST_HEARTBEATS:
+        raise bad_request(f"runs: allowed: {MOST_RUNS:,} runs and {MOST_HEARTBEATS} heartbeats")
+    if body.umask is not None and not 0 <= body.umask <= 0o777:
+        raise bad_request("umask: allowed: 0 to 511 (0777)")
+    _raise(check_environment(body.environment))
+    if body.fleet is not None:
+        _raise(check_run(RunRequest(name=body.fleet, command=("true",))))
+    for number, request in enumerate(body.runs, start=1):
+        _raise(check_run(request))
+        r.refuse_what_is_not_there_yet(request)
+        if number % AT_ONCE == 0:
+            await asyncio.sleep(0)
+    for heartbeat in body.heartbeats:
+        _raise(check_heartbeat(heartbeat))
+        r.refuse_what_is_not_there_yet(heartbeat.run)
+    if sum(request.stdin for request in body.runs) != (body.stdin is not None):
+        raise bad_request("stdin: what was uploaded is for exactly one run, the one that says so")
+
+
+def _raise(problem: str | None) -> None:
+    if problem is not None:
+        raise bad_request(problem)
+
+
+def _look_here(desk: Desk, body: Submit) -> Looked | None:
+    """Without a visit to another thread, where nothing can keep us waiting."""
+    every = _every(body)
+    if body.stdin is not None or any(place not in desk.trusted for place in _places(body, every)):
+        return None
+    ids = [id_of(body.key, index) for index in range(len(body.runs))]
+    if not desk.ids.surely_new(ids) or len(set(ids)) < len(ids):
+        return None
+    for directory in _places(body, every):
+        r.check_directory(directory)
+    return Looked([(run, None) for run in ids], _given(desk, body, every), None)
+
+
+def _every(body: Submit) -> list[RunRequest]:
+    return [*body.runs, *(heartbeat.run for heartbeat in body.heartbeats)]
+
+
+def _places(body: Submit, every: Sequence[RunRequest]) -> set[str]:
+    return {body.directory, *(one.dir for one in every if one.dir is not None)}
+
+
+def _look(desk: Desk, body: Submit) -> Looked:
+    """In a thread of its own: files may be slow, and the store may be at work."""
+    ids = find_ids(desk, body.key, [request.name for request in body.runs])
+    if any(run is not None for _, run in ids):
+        return Looked(ids, {}, None)
+    every = _every(body)
+    for directory in _places(body, every):
+        r.check_directory(directory)
+        desk.trusted.look_at(directory)
+    return Looked(ids, _given(desk, body, every), r.stdin_of(body.stdin, desk.facts.places))
+
+
+def _given(desk: Desk, body: Submit, every: Sequence[RunRequest]) -> dict[str | None, Given]:
+    policy, where = desk.supervisor.fleet.policy, Path(body.directory)
+    try:
+        return {
+            name: desk.defaults.at(
+                where, policy, profile=name or body.profile, said=body.environment
+            )
+            for name in {one.performance_profile for one in every}
+        }
+    except ConfigError as error:
+        raise bad_request(str(error)) from None
+
+
+def find_ids(desk: Desk, key: str, names: Sequence[str]) -> list[Found]:
+    """The ids of a submission; with the run where the same key was taken before."""
+    return [_find_id(desk, key, index, name) for index, name in enumerate(names)]
+
+
+def _find_id(desk: Desk, key: str, index: int, name: str) -> Found:
+    turn = 0
+    while True:
+        found = id_of(key, index, turn=turn)
+        run = desk.supervisor.fleet.runs.get(found) or desk.supervisor.store.run(found)
+        if run is None or (run.spec.name == name and _is_of(desk, found, key)):
+            return found, run
+        turn += 1  # somebody else's, by accident
+
+
+def _is_of(desk: Desk, run: str, key: str) -> bool:
+    recipe = desk.supervisor.store.recipe(run)
+    # One without a recipe is just being remembered.
+    return recipe is None or recipe.labels.get(r.KEY_LABEL) == key
+
+
+# -- planning -----------------------------------------------------------------------------------
+
+
+async def _plan(desk: Desk, body: Submit, looked: Looked) -> Plan:
+    plan, of = Plan(), r.sent(body, looked.stdin)
+    ids = {request.name: run for request, (run, _) in zip(body.runs, looked.ids, strict=True)}
+    outside = await _needs(desk, body, ids, plan)
+    for number, (request, (run, _)) in enumerate(zip(body.runs, looked.ids, strict=True), start=1):
+        given = looked.given[request.performance_profile]
+        # Names need not be unique, so each run brings its own id along.
+        own = {need: outside.get(need) or ids[need] for need in request.needs}
+        spec, driver = _spec(desk, request, given, own | {request.name: run})
+        plan.specs.append(spec)
+        plan.recipes[run] = r.recipe_of(request, of, given.run, driver=driver)
+        if number % AT_ONCE == 0:
+            await asyncio.sleep(0)
+    for heartbeat in body.heartbeats:
+        _plan_beat(desk, heartbeat, looked, of, plan)
+    _preflight(desk, body, looked, plan)
+    return plan
+
+
+def _spec(
+    desk: Desk, request: RunRequest, given: Given, ids: Mapping[str, str]
+) -> tuple[RunSpec, str]:
+    supervisor = desk.supervisor
+    policy, drivers = supervisor.fleet.policy.timeouts, supervisor.drivers
+    driver = r.driver_of(request, given.run.driver, supervisor.default_driver, drivers)
+    hard_wall = drivers[driver].guarantees.hard_memory_wall
+    spec = to_spec(request, given.run, ids=ids, hard_wall=hard_wall)
+    if spec.hard_timeout_s is None and given.simple_s != policy.simple_s:
+        # The core guesses by the daemon's settings; these are the project's or the profile's.
+        own_s = min(given.simple_s * TIMES_SIMPLE[spec.complexity], policy.ceiling_s)
+        spec = replace(spec, hard_timeout_s=own_s)
+    return spec, driver
+
+
+def _plan_beat(
+    desk: Desk, heartbeat: HeartbeatRequest, looked: Looked, of: r.Sent, plan: Plan
+) -> None:
+    request = replace(heartbeat.run, priority="low")
+    given = looked.given[request.performance_profile]
+    spec, driver = _spec(desk, request, given, {request.name: request.name})
+    fleet = desk.supervisor.fleet
+    problem = cannot_ever_fit(spec.limit_bytes, fleet.policy)
+    if problem is not None:
+        raise refused(f"{spec.name}: {problem}")
+    recipe = r.recipe_of(request, of, given.run, driver=driver)
+    if looked.ids:
+        ids = " ".join(run for run, _ in looked.ids)
+        recipe = replace(recipe, labels={**recipe.labels, r.WHILE_LABEL: ids})
+    if spec.id in fleet.heartbeats:
+        plan.notes.append(f"there was a heartbeat {spec.name} already; this one takes its place")
+    plan.beats.append((spec, heartbeat.every_s, recipe))
+
+
+async def _needs(desk: Desk, body: Submit, own: Mapping[str, str], plan: Plan) -> dict[str, str]:
+    """The ids of needs that are no names of this submission."""
+    found: dict[str, str] = {}
+    needed = dict.fromkeys(need for request in body.runs for need in request.needs)
+    twice = Counter(request.name for request in body.runs) if needed else {}
+    for need in needed:
+        if twice[need] > 1:
+            raise bad_request(
+                f"needs: {twice[need]} runs are called {need}; give each its own name"
+            )
+        if need in own:
+            continue
+        run = await desk.find(need)
+        found[need] = run.id
+        if isinstance(run.state, Ended):
+            plan.known[run.id] = run.state.outcome
+    return found
+
+
+def _preflight(desk: Desk, body: Submit, looked: Looked, plan: Plan) -> None:
+    """What is taken differently than asked is said; a strict run is refused instead."""
+    silent = [request for request in body.runs if request.memory_bytes is None]
+    for request in silent:
+        reduced = looked.given[request.performance_profile].reduced
+        if reduced is not None and request.strict:
+            raise refused(f"{request.name}: {reduced}, and it is strict: say --memory")
+        if reduced is not None and reduced not in plan.notes:
+            plan.notes.append(reduced)
+    problem = too_many(plan.specs, desk.supervisor.fleet.policy)
+    if problem is None:
+        return
+    sentence, level = problem
+    strict = (run for (run, _), one in zip(looked.ids, body.runs, strict=True) if one.strict)
+    if any(run in level for run in strict):
+        raise refused(f"{sentence}, and --strict refuses that")
+    plan.notes.append(sentence)
+
+
+# -- taking and answering -----------------------------------------------------------------------
+
+
+async def take(desk: Desk, plan: Plan) -> None:
+    if not plan.specs:
+        return
+    specs, known = tuple(plan.specs), plan.known
+    raise_any(
+        await desk.supervisor.ask(lambda now: Submitted(now, specs, known), recipes=plan.recipes)
+    )
+
+
+async def _declare(desk: Desk, plan: Plan) -> None:
+    for spec, every_s, recipe in plan.beats:
+        recipes = {spec.id: recipe}
+        declared = _declared(spec, every_s)
+        raise_any(await desk.supervisor.ask(declared, heartbeat_recipes=recipes))
+        desk.facts.beat_while(spec.id, recipe)
+
+
+def _declared(spec: RunSpec, every_s: float) -> Callable[[float], Event]:
+    return lambda now: HeartbeatDeclared(now, spec, every_s)
+
+
+async def _again(desk: Desk, body: Submit, looked: Looked) -> Submission:
+    """What became of it; heartbeats that an interrupted first time did not declare follow."""
+    under_way = any(run is not None and not isinstance(run.state, Ended) for _, run in looked.ids)
+    plan = Plan()
+    missing = [
+        one for one in body.heartbeats if one.run.name not in desk.supervisor.fleet.heartbeats
+    ]
+    if missing and under_way:
+        every = [one.run for one in missing]
+        given = await desk.aside(lambda: _given(desk, body, every))
+        whole = Looked(looked.ids, given, None)
+        for heartbeat in missing:
+            _plan_beat(desk, heartbeat, whole, r.sent(body, None), plan)
+        await _declare(desk, plan)
+    return await _answer(desk, body, looked.ids, plan)
+
+
+async def _answer(desk: Desk, body: Submit, found: Sequence[Found], plan: Plan) -> Submission:
+    fleet = desk.supervisor.fleet
+    answers: list[Taken] = []
+    for number, (request, (run_id, run)) in enumerate(zip(body.runs, found, strict=True)):
+        answers.append(
+            Taken(
+                id=run_id, name=request.name, state="ended"
+            )  # so long ago that it was tidied away
+            if run is None
+            else taken(fleet, run, told=number < SENTENCES)
+        )
+        if number % AT_ONCE == AT_ONCE - 1:
+            await asyncio.sleep(0)
+    names = tuple(heartbeat.run.name for heartbeat in body.heartbeats)
+    return Submission(runs=tuple(answers), heartbeats=names, notes=tuple(plan.notes))
+
+
+def answer_one(desk: Desk, run_id: str, name: str) -> Submission:
+    run = desk.supervisor.fleet.runs.get(run_id)
+    one = (
+        Taken(id=run_id, name=name, state="ended")
+        if run is None
+        else taken(desk.supervisor.fleet, run)
+    )
+    return Submission(runs=(one,))

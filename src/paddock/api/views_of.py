@@ -1,0 +1,280 @@
+"""Core objects as the wire shows them. Looks only; sentences are made here and now."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final, cast
+
+from paddock.core.breaker import Breaker, HalfOpen, Open
+from paddock.core.explain import sentence, waiting
+from paddock.core.fleet import Fleet
+from paddock.core.group import Group
+from paddock.core.heartbeat import Heartbeat
+from paddock.core.run import Ended, Live, Queued, Run, Running, State
+from paddock.ports import Move
+from paddock.supervisor.clock import Clock
+from paddock.supervisor.loop import Supervisor
+from paddock.supervisor.news import NewsItem
+from paddock.wire.run_request import PriorityWord
+from paddock.wire.views import (
+    BreakerView,
+    FleetView,
+    Happening,
+    HeartbeatView,
+    HostView,
+    LearnedView,
+    MemoryView,
+    MoveView,
+    QueueView,
+    RunView,
+    StateWord,
+    StatusView,
+    Taken,
+)
+
+FIRST_IN_LINE: Final = 5  # of the queue, in a status
+# A sentence costs 30 times what a place does, and nobody reads the 101st.
+SENTENCES: Final = 100
+_BY_SIGNAL: Final = re.compile(r"\bended with signal ([0-9]{1,3})\b")
+
+
+def state_word(state: State) -> StateWord:
+    return cast(StateWord, type(state).__name__.lower())
+
+
+def taken(fleet: Fleet, run: Run, *, told: bool = True) -> Taken:
+    run = fleet.runs.get(run.id, run)  # it may have gone on while others were looked at
+    place, why = _in_line(fleet, run, told=told)
+    return Taken(
+        id=run.id,
+        name=run.spec.name,
+        state=state_word(run.state),
+        place=place,
+        waits_for=why,
+    )
+
+
+def run_view(supervisor: Supervisor, run: Run, *, told: bool = True) -> RunView:
+    """`told` asks for the sentence of a run that waits."""
+    fleet, clock = supervisor.fleet, supervisor.clock
+    run = fleet.runs.get(run.id, run)  # it may have gone on while others were looked at
+    state = run.state
+    place, why = _in_line(fleet, run, told=told)
+    ended = state if isinstance(state, Ended) else None
+    held = run.id in fleet.demand
+    return RunView(
+        id=run.id,
+        name=run.spec.name,
+        state=state_word(state),
+        outcome=str(ended.outcome) if ended else None,
+        exit_code=ended.exit_code if ended else None,
+        priority=cast(PriorityWord, run.priority.word),
+        group=run.spec.group,
+        attempt=run.attempts,
+        memory_bytes=fleet.demand.used_by(run.id) if held else None,
+        limit_bytes=run.limit_bytes,
+        waits_for=why,
+        needs=run.spec.needs,
+        place=place,
+        sentence=_sentence(fleet, run, why),
+        because=ended.because if ended else None,
+        submitted_at=clock.wall(run.enqueued_at),
+        since_at=clock.wall(state.since_at),
+        frozen=str(state.frozen) if isinstance(state, Running) and state.frozen else None,
+        peak_bytes=fleet.demand.peak_of(run.id) if held else None,
+        expected_bytes=_expected(fleet, run),
+        signal=_signal(ended) if ended is not None and ended.exit_code is None else None,
+    )
+
+
+def _signal(ended: Ended) -> int | None:
+    """The core keeps an exit code; of a signal it keeps the words."""
+    found = _BY_SIGNAL.search(ended.because)
+    return None if found is None else int(found[1])
+
+
+def _in_line(fleet: Fleet, run: Run, *, told: bool) -> tuple[int | None, str | None]:
+    """Where it stands and what it waits for; nothing for a run that does not wait."""
+    if not isinstance(run.state, Queued) or run.id not in fleet.runs:
+        return None, None
+    if told:
+        found = waiting(fleet, run)
+        return found.place, found.sentence
+    if run.id in fleet.queue:
+        return fleet.queue.place(run.id, ageing_s=fleet.policy.ageing_s), None
+    return None, None
+
+
+def _sentence(fleet: Fleet, run: Run, waits_for: str | None) -> str:
+    if waits_for is not None:
+        return waits_for
+    return "waits in the queue" if isinstance(run.state, Queued) else sentence(fleet, run)
+
+
+def _expected(fleet: Fleet, run: Run) -> int | None:
+    if isinstance(run.state, Live):
+        return run.state.hold.expected_bytes
+    if isinstance(run.state, Ended):
+        return None
+    return fleet.demand.typical_bytes(run.spec.group, run.limit_bytes)
+
+
+def in_order(fleet: Fleet) -> list[Run]:
+    """What has not ended: at work first, then as the queue stands, then who waits for others."""
+    queue = fleet.queue.in_order(ageing_s=fleet.policy.ageing_s)
+    ids = dict.fromkeys([*fleet.live, *queue])
+    first = [fleet.runs[run] for run in ids]
+    if len(first) == len(fleet.live) + fleet.waiting:
+        return first
+    rest = (run for run in fleet.runs.values() if isinstance(run.state, Queued))
+    return first + [run for run in rest if run.id not in ids]
+
+
+def status_view(supervisor: Supervisor) -> StatusView:
+    fleet = supervisor.fleet
+    first = islice(fleet.queue.in_order(ageing_s=fleet.policy.ageing_s), FIRST_IN_LINE)
+    return StatusView(
+        host=_host(fleet),
+        fleet=FleetView(
+            limit_bytes=fleet.policy.wall_bytes,
+            expected_bytes=fleet.demand.expected_bytes,
+            used_bytes=fleet.demand.sums.used_bytes,
+            max_agents=fleet.policy.max_agents,
+        ),
+        counts=_counts(fleet),
+        queue=QueueView(
+            waiting=fleet.waiting,
+            depth=fleet.policy.queue_depth,
+            first=tuple(taken(fleet, fleet.runs[run]) for run in first),
+        ),
+        breakers=tuple(breakers(fleet, all_of_them=False)),
+        heartbeats=tuple(_heartbeat(fleet, each) for each in fleet.heartbeats.values()),
+        driver=supervisor.default_driver,
+        trouble=supervisor.trouble,
+    )
+
+
+def _host(fleet: Fleet) -> HostView | None:
+    host = fleet.host
+    if host is None:
+        return None
+    return HostView(
+        total_bytes=host.total_bytes,
+        available_bytes=host.available_bytes,
+        used_percent=host.used_percent,
+        ladder=fleet.ladder.rung.name.lower(),
+        because=fleet.ladder.because,
+        swap_percent=host.swap_percent,
+    )
+
+
+def _counts(fleet: Fleet) -> dict[str, int]:
+    """By state, every state; and by outcome of the ended that are still in memory."""
+    live = Counter(state_word(run.state) for run in fleet.live_runs())
+    known = {"queued": fleet.waiting}
+    known |= {word: live[word] for word in ("starting", "running", "stopping")}
+    known["ended"] = len(fleet.runs) - fleet.waiting - len(fleet.live)
+    if known["ended"]:
+        states = (run.state for run in fleet.runs.values())
+        known |= Counter(str(state.outcome) for state in states if type(state) is Ended)
+    return known
+
+
+def _heartbeat(fleet: Fleet, each: Heartbeat) -> HeartbeatView:
+    return HeartbeatView(
+        name=each.name,
+        every_s=each.every_s,
+        next_in_s=max(0.0, each.next_at - fleet.now),
+        beats=each.beats,
+        skipped_pressure=each.skipped_pressure,
+        skipped_busy=each.skipped_busy,
+    )
+
+
+def breakers(fleet: Fleet, *, all_of_them: bool) -> Iterator[BreakerView]:
+    """Those that hold something up, or all that saw a failure."""
+    for name, group in fleet.groups.items():
+        told = (
+            group.breaker.failed_at if all_of_them else isinstance(group.breaker, Open | HalfOpen)
+        )
+        if told:
+            yield breaker_view(fleet, name, group.breaker)
+
+
+def breaker_view(fleet: Fleet, group: str, breaker: Breaker) -> BreakerView:
+    failures = len(breaker.failed_at)
+    match breaker:
+        case Open(until_at=until_at):
+            left_s = max(0.0, until_at - fleet.now)
+            return BreakerView(group=group, state="open", failures=failures, retry_in_s=left_s)
+        case HalfOpen(probe=probe):
+            return BreakerView(group=group, state="half_open", failures=failures, probe=probe)
+        case _:
+            return BreakerView(group=group, state="closed", failures=failures)
+
+
+def memory_views(fleet: Fleet) -> tuple[MemoryView, ...]:
+    return tuple(
+        MemoryView(
+            id=run.id,
+            name=run.spec.name,
+            group=run.spec.group,
+            used_bytes=fleet.demand.used_by(run.id),
+            expected_bytes=_expected(fleet, run) or 0,
+            limit_bytes=run.limit_bytes,
+            soft_limit_bytes=run.soft_limit_bytes,
+            peak_bytes=fleet.demand.peak_of(run.id),
+        )
+        for run in fleet.live_runs()
+    )
+
+
+def learned_views(fleet: Fleet) -> tuple[LearnedView, ...]:
+    known = sorted(fleet.groups.items())
+    return tuple(_learned(fleet, name, group) for name, group in known if group.size.ended)
+
+
+def _learned(fleet: Fleet, name: str, group: Group) -> LearnedView:
+    """Asks the sums, not the model: that one may renew itself when it is asked."""
+    size, demand = group.size, fleet.demand
+    learned = demand.learned(name)
+    largest = max((used for used, _ in size.histogram.sizes()), default=0.0)
+    return LearnedView(
+        group=name,
+        attempts=size.ended,
+        typical_bytes=demand.typical_bytes(name, size.limit_bytes) if learned else None,
+        peak_bytes=int(largest),
+        limit_bytes=size.limit_bytes,
+    )
+
+
+def move_views(clock: Clock, moves: Iterable[Move]) -> tuple[MoveView, ...]:
+    return tuple(
+        MoveView(
+            at=clock.wall(move.at),
+            state=move.state,
+            attempt=move.attempt,
+            because=move.because,
+            moves=move.moves,
+        )
+        for move in moves
+    )
+
+
+def happening(clock: Clock, item: NewsItem) -> Happening:
+    run, state = item.change.run, item.change.run.state
+    ended = state if isinstance(state, Ended) else None
+    return Happening(
+        n=item.n,
+        at=clock.wall(item.at),
+        run=run.id,
+        name=run.spec.name,
+        state=state_word(state),
+        attempt=run.attempts,
+        because=item.change.because,
+        outcome=str(ended.outcome) if ended else None,
+        exit_code=ended.exit_code if ended else None,
+    )

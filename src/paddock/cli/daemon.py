@@ -1,0 +1,137 @@
+"""`paddock daemon`: run, start, stop and look at the daemon, which otherwise starts by itself."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from paddock.core.units import format_duration
+
+from .connecting import connected
+from .exits import CommandError, ExitCode
+from .lazy import Entry, LazyGroup
+from .printing import echo_json, note, safe
+
+if TYPE_CHECKING:
+    from paddock.wire.views import DaemonView
+
+HERE: Final = "paddock.cli.daemon"
+# `run` lives with the daemon, which the command line may name and not import.
+TABLE: Final = {
+    "run": Entry("paddock.daemon.main", "Be the daemon, in the foreground."),
+    "start": Entry(HERE, "Start it in the background, unless it runs.", "start"),
+    "stop": Entry(HERE, "Stop it; agents go on unless --kill.", "stop"),
+    "status": Entry(HERE, "Say whether it runs, since when and where.", "status"),
+}
+_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+STOP_WITHIN_S: Final = 60.0
+LOOK_EVERY_S: Final = 0.05
+
+
+@click.group("daemon", cls=LazyGroup, table=TABLE)
+def command() -> None:
+    """Run, start, stop and look at the daemon. Other commands start it when they need it.
+
+    Every subcommand that prints something takes --json.
+
+    \b
+    Examples:
+      paddock daemon status
+      paddock daemon stop
+      paddock daemon run
+    """
+
+
+@click.command("start")
+@_JSON
+def start(as_json: bool) -> None:
+    """Start the daemon in the background, unless it runs already.
+
+    \b
+    Example:
+      paddock daemon start
+    """
+    with connected() as client:
+        _show(client.daemon(), as_json=as_json)
+
+
+@click.command("status")
+@_JSON
+def status(as_json: bool) -> None:
+    """Say whether the daemon runs, since when and where; exit 69 when it does not. Starts none.
+
+    \b
+    Example:
+      paddock daemon status --json
+    """
+    try:
+        with connected(start=False) as client:
+            _show(client.daemon(), as_json=as_json)
+    except CommandError as error:
+        raise _none_running(error) from error
+
+
+@click.command("stop")
+@click.option("--kill", is_flag=True, help="End all agents first.")
+@_JSON
+def stop(kill: bool, as_json: bool) -> int:
+    """Stop the daemon. Agents go on, and the next daemon finds them; with --kill they end first.
+
+    \b
+    Examples:
+      paddock daemon stop
+      paddock daemon stop --kill
+    """
+    try:
+        with connected(start=False) as client:
+            was = client.stop_daemon(kill=kill)
+    except CommandError as error:
+        raise _none_running(error) from error
+    gone = _gone(was.pid)
+    if as_json:
+        echo_json(was)
+    elif gone:
+        click.echo(f"stopped (it was process {was.pid})")
+    if not gone:
+        note(f"process {was.pid} is still stopping after {format_duration(STOP_WITHIN_S)}")
+    return ExitCode.DONE if gone else ExitCode.ENDED_OTHERWISE
+
+
+def _none_running(error: CommandError) -> CommandError:
+    if error.code != ExitCode.NO_DAEMON:
+        return error
+    return CommandError("no daemon is running", ExitCode.NO_DAEMON)
+
+
+def _gone(pid: int) -> bool:
+    """So that what comes after `paddock daemon stop` finds it stopped, and its lock free."""
+    until = time.monotonic() + STOP_WITHIN_S
+    while _lives(pid):
+        if time.monotonic() > until:
+            return False
+        time.sleep(LOOK_EVERY_S)
+    return True
+
+
+def _lives(pid: int) -> bool:
+    try:
+        facts = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False
+    # Dead, and only not yet waited for by whoever started it.
+    return facts.rpartition(b")")[2].split()[0] not in (b"Z", b"X")
+
+
+def _show(view: DaemonView, *, as_json: bool) -> None:
+    if as_json:
+        echo_json(view)
+        return
+    keeper = "no keeper yet" if view.keeper_pid is None else f"its keeper is {view.keeper_pid}"
+    up = format_duration(view.uptime_s)
+    click.echo(f"process {view.pid}, version {safe(view.version)}, for {up}; {keeper}")
+    click.echo(f"socket {safe(view.socket)}")
+    if view.listen:
+        click.echo(f"listens on {safe(view.listen)}")

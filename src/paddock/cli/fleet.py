@@ -1,0 +1,114 @@
+"""`paddock fleet`: submit a fleet file, watch it, and sum it up."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .connecting import connected, door, explained
+from .exits import CommandError, ExitCode
+from .printing import coloured, echo_json, note, safe, terminal_width
+from .run_options import here_directory, refuse_mistakes
+
+if TYPE_CHECKING:
+    from paddock.wire.fleet_file import FleetFile
+    from paddock.wire.views import Submission
+
+    from .fleet_watch import Watched
+
+
+@click.command("fleet")
+@click.option("--detach", is_flag=True, help="Submit and print the ids; do not wait.")
+@click.option("--strict", is_flag=True, help="Refuse instead of reducing what was asked for.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON list of the runs, at the end.")
+@click.argument("file", metavar="FILE|-")
+def command(file: str, detach: bool, strict: bool, as_json: bool) -> int:
+    """Submit a fleet file whole, show its progress, and sum it up: 0 only if all succeeded.
+
+    Ctrl-C stops all its runs (twice: at once), Ctrl-\\ leaves them running. Its heartbeats end
+    with its last run; with --detach they go on until `paddock kill NAME`.
+
+    \b
+    Examples:
+      paddock fleet examples/fleet.yaml
+      paddock fleet --detach nightly.yaml
+      generate-fleet | paddock fleet -
+    """
+    fleet = read_fleet(file)
+    if strict:
+        runs = tuple(replace(run, strict=True) for run in fleet.runs)
+        fleet = replace(fleet, runs=runs)
+    answer = _submit(fleet)
+    if detach or not answer.runs:
+        _say_taken(answer, as_json=as_json)
+        return ExitCode.DONE
+    watched = _watch(answer, quiet=as_json)
+    if as_json:
+        echo_json(watched.runs)
+    elif watched.code != ExitCode.LEFT_RUNNING:
+        _sum_up(watched)
+    return watched.code
+
+
+def read_fleet(file: str) -> FleetFile:
+    """Exit 2 with every mistake, each on a line of its own."""
+    from paddock.config.mistakes import ConfigError
+    from paddock.wire.fleet_file import LARGEST_FILE, parse_fleet, parse_fleet_text
+
+    try:
+        if file != "-":
+            return parse_fleet(Path(file))
+        text = sys.stdin.read(LARGEST_FILE + 1)
+        return parse_fleet_text(text, file="stdin", directory=here_directory())
+    except UnicodeDecodeError as error:
+        raise CommandError(f"stdin: found what is no UTF-8 text ({error.reason})") from error
+    except ConfigError as error:
+        refuse_mistakes(list(error.lines()), about="stdin" if file == "-" else safe(file))
+
+
+def _submit(fleet: FleetFile) -> Submission:
+    from .submitting import say_notes, submit_of
+
+    submit = submit_of(fleet.runs, heartbeats=fleet.heartbeats, fleet=fleet.name)
+    with connected() as client:
+        answer = client.submit(submit)
+    say_notes(answer)
+    return answer
+
+
+def _say_taken(answer: Submission, *, as_json: bool) -> None:
+    if as_json:
+        echo_json(answer.runs)
+    elif answer.runs:
+        click.echo("\n".join(run.id for run in answer.runs))
+    if answer.heartbeats:
+        names = ", ".join(answer.heartbeats)
+        note(f"{names} go on beating until: paddock kill {' '.join(answer.heartbeats)}")
+
+
+def _watch(answer: Submission, *, quiet: bool) -> Watched:
+    from paddock.client.errors import ClientError
+
+    from .fleet_progress import Lines, Redrawn
+    from .fleet_watch import Watch
+
+    # With --json people's text goes to stderr, and stdout is for the list alone.
+    stream = sys.stderr if quiet else sys.stdout
+    progress = Redrawn(stream) if stream.isatty() else Lines(stream)
+    try:
+        return Watch(answer, door(), progress).watch()
+    except ClientError as error:
+        problem = explained(error)
+        text = f"{problem.message}; the runs may go on: paddock ls"
+        raise CommandError(text, problem.code) from error
+
+
+def _sum_up(watched: Watched) -> None:
+    from .fleet_summary import summary
+
+    lines = summary(watched, width=terminal_width(), colour=coloured(sys.stdout))
+    click.echo("\n" + "\n".join(lines))

@@ -1,0 +1,230 @@
+"""One run in the foreground: its output to stdout, signals to it, and its end as a view.
+
+Threads read, the main thread decides: a signal handler only leaves a word in the mailbox, so
+nothing is torn in the middle, and a reader that blocks never keeps Ctrl-C from being heard.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import IO, TYPE_CHECKING, Final
+
+from .connecting import Door
+from .exits import ExitCode
+from .printing import note, safe
+from .staying import Staying
+
+if TYPE_CHECKING:
+    from paddock.wire.views import RunView, Taken
+
+CANCEL: Final = (signal.SIGINT, signal.SIGTERM)
+# A connection that broke is no reason to lose hours of work.
+LEAVE: Final = (signal.SIGQUIT, signal.SIGHUP)
+WAITING_EVERY_S: Final = 1.0
+RUNNING_EVERY_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Signalled:
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    run: RunView
+
+
+class ReaderLeft:
+    """Nobody reads our stdout any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broke:
+    error: Exception
+
+
+Word = Signalled | Over | ReaderLeft | Broke
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """How following ended: with the run, or with a code because we went away before it."""
+
+    run: RunView | None
+    code: ExitCode | None = None
+
+
+class Follower:
+    def __init__(self, run: Taken, door: Door, *, write: Callable[[bytes], None]) -> None:
+        self._run = run
+        self._door = door
+        self._write = write
+        self._mailbox: SimpleQueue[Word] = SimpleQueue()
+        self._notice = Notice(sys.stderr)
+        self._over = threading.Event()
+        self._asked_to_stop = 0
+        self._cancelled_by = 0
+
+    def follow(self) -> Followed:
+        with listening(lambda number: self._mailbox.put(Signalled(number))):
+            self._in_thread(self._read)
+            if self._notice.in_place or self._run.state == "queued":
+                threading.Thread(target=self._say_why_it_waits, daemon=True).start()
+            try:
+                return self._decide()
+            finally:
+                self._over.set()
+                self._notice.clear()
+
+    def _decide(self) -> Followed:
+        while True:
+            word = self._mailbox.get()
+            match word:
+                case Over(run):
+                    return Followed(run, self._code_of_cancel(run))
+                case Broke(error):
+                    raise error
+                case ReaderLeft():
+                    self._kill(force=False)
+                    return Followed(None, ExitCode.BROKEN_PIPE)
+                case Signalled(number) if number in LEAVE:
+                    self._say(f"left running: paddock logs -f {self._run.id}")
+                    return Followed(None, ExitCode.LEFT_RUNNING)
+                case Signalled(number):
+                    if self._cancel(number):
+                        return Followed(None, ExitCode.INTERRUPTED)
+
+    def _cancel(self, number: int) -> bool:
+        """The first time politely, then by force; the third time we are no longer wanted."""
+        self._asked_to_stop += 1
+        self._cancelled_by = number
+        if self._asked_to_stop > 2:
+            return True
+        force = self._asked_to_stop == 2
+        name = self._run.name
+        self._say(f"killing {name}" if force else f"stopping {name}; Ctrl-C again kills it")
+        self._in_thread(lambda: self._kill(force=force))
+        return False
+
+    def _code_of_cancel(self, run: RunView) -> ExitCode | None:
+        if run.outcome == "cancelled" and self._cancelled_by == signal.SIGTERM:
+            return ExitCode.TERMINATED
+        return None
+
+    def _kill(self, *, force: bool) -> None:
+        from paddock.client.errors import Refused
+
+        # Refused: it has ended meanwhile, and its reader will say how.
+        with suppress(Refused), Staying(self._door) as daemon:
+            daemon.ask(lambda client: client.kill((self._run.id,), force=force))
+
+    def _in_thread(self, work: Callable[[], None]) -> None:
+        def guarded() -> None:
+            try:
+                work()
+            except Exception as error:  # noqa: BLE001 - the main thread raises it
+                self._mailbox.put(Broke(error))
+
+        threading.Thread(target=guarded, daemon=True).start()
+
+    def _read(self) -> None:
+        with Staying(self._door) as daemon:
+            for chunk in daemon.output(self._run.id):
+                self._notice.clear()
+                try:
+                    self._write(chunk)
+                except BrokenPipeError:
+                    self._mailbox.put(ReaderLeft())
+                    return
+            self._mailbox.put(Over(daemon.view(self._run.id)))
+
+    def _say_why_it_waits(self) -> None:
+        from paddock.client.errors import ClientError
+
+        said: int | str | None = ""
+        # Trouble is the reader's to tell.
+        with suppress(ClientError, OSError), Staying(self._door) as daemon:
+            while not self._over.is_set():
+                run = daemon.view(self._run.id)
+                if run.state == "ended":
+                    return
+                waits = run.state == "queued"
+                if waits and (self._notice.in_place or said != run.place):
+                    said = run.place
+                    self._notice.say(f"queued: {run.waits_for or run.sentence}")
+                elif not waits:
+                    said = ""
+                    self._notice.clear()
+                self._over.wait(WAITING_EVERY_S if waits else RUNNING_EVERY_S)
+
+    def _say(self, text: str) -> None:
+        self._notice.clear()
+        note(text)
+
+
+class Notice:
+    """A line on stderr that is written over on a terminal, and cleared before anything else."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+        self._shown = False
+        self.in_place = stream.isatty()
+
+    def say(self, text: str) -> None:
+        with self._lock:
+            end = "" if self.in_place else "\n"
+            start = "\r\x1b[K" if self.in_place else ""
+            line = f"paddock: {safe(text)}"
+            self._stream.write(start + (self._cut(line) if self.in_place else line) + end)
+            self._stream.flush()
+            self._shown = self.in_place
+
+    def clear(self) -> None:
+        if not self._shown:
+            return
+        with self._lock:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+            self._shown = False
+
+    def _cut(self, line: str) -> str:
+        from .printing import terminal_width
+        from .tables import cut
+
+        return cut(line, (terminal_width(self._stream) or 80) - 1)
+
+
+@contextmanager
+def listening(tell: Callable[[int], None]) -> Iterator[None]:
+    """The signals of a terminal go to `tell`; one that was ignored from outside stays so."""
+    before = {}
+    for number in (*CANCEL, *LEAVE):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            before[number] = signal.signal(number, lambda got, _frame: tell(got))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def raw_writer(stream: IO[str]) -> Callable[[bytes], None]:
+    """Bytes as they are, at once, and without the buffer's lock: a thread that blocks in it while
+    the interpreter ends would abort the program."""
+    stream.flush()
+    buffer = stream.buffer  # type: ignore[attr-defined]
+    raw = getattr(buffer, "raw", buffer)
+
+    def write(data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[raw.write(view) or 0 :]
+
+    return write

@@ -1,0 +1,142 @@
+"""`paddock logs`: what a run wrote, and what it goes on to write."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from paddock.core.units import DAY_S, parse_duration
+
+from .completing import complete_run
+from .connecting import connected, door, explained
+from .exits import CommandError
+from .printing import clock_time, echo_json_line, note
+
+if TYPE_CHECKING:
+    from paddock.wire.views import RunView
+
+MOST_LINES: Final = 10_000_000
+_CLOCK: Final = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?")
+
+
+@click.command("logs")
+@click.option("-f", "--follow", is_flag=True, help="Go on until the run has ended.")
+@click.option("--since", metavar="T", help="10m (ago) or 14:30: runs that were alive since then.")
+@click.option("--grep", metavar="RE", help="Only lines that match this regular expression.")
+@click.option(
+    "--lines",
+    "count",
+    type=click.IntRange(0, MOST_LINES),
+    metavar="N",
+    help="Only the last N; --grep then looks at these.",
+)
+@click.option("--raw", is_flag=True, help="On a terminal too, exactly what was written.")
+@click.option("--json", "as_json", is_flag=True, help='A JSON object a line: {"line": …}.')
+@click.argument("run", metavar="RUN", shell_complete=complete_run)
+def command(
+    run: str,
+    follow: bool,
+    since: str | None,
+    grep: str | None,
+    count: int | None,
+    raw: bool,
+    as_json: bool,
+) -> None:
+    """Print what a run wrote: all its attempts as one stream, stdout and stderr together.
+
+    Output carries no times yet, so --since chooses by the run and not by the line: one that ended
+    before T prints nothing, any other prints all it has. On a terminal only text and colours come
+    through (--raw: everything); into a pipe or file goes every byte as it was written.
+
+    \b
+    Examples:
+      paddock logs review
+      paddock logs -f --lines 20 review
+      paddock logs --grep 'error|warning' review
+    """
+    pattern = None if grep is None else _pattern(grep)
+    view = _run(run)
+    if since is not None and not _alive_since(view, _moment(since, now=time.time())):
+        return
+    chunks = _output(view, follow=follow, count=count)
+    if as_json:
+        _print_json(chunks, pattern)
+    else:
+        _print(chunks, pattern, exact=raw or not sys.stdout.isatty())
+
+
+def _pattern(text: str) -> re.Pattern[bytes]:
+    try:
+        return re.compile(text.encode(errors="surrogateescape"))
+    except re.error as error:
+        raise CommandError(f"--grep: {text!r} is no regular expression: {error}") from error
+
+
+def _run(run: str) -> RunView:
+    with connected() as client:
+        return client.run(run)
+
+
+def _moment(text: str, *, now: float) -> float:
+    """Seconds since 1970 of `10m` (ago) or of the last time it was `14:30`."""
+    match = _CLOCK.fullmatch(text.strip())
+    if match is None:
+        try:
+            return now - parse_duration(text)
+        except ValueError as error:
+            allowed = "10m (ago), 14:30 or 14:30:15"
+            raise CommandError(f"--since: found {text!r}; allowed: {allowed}") from error
+    hour, minute, second = (int(part or 0) for part in match.groups())
+    day = time.localtime(now)
+    at = time.mktime((*day[:3], hour, minute, second, 0, 0, -1))
+    return at if at <= now else at - DAY_S
+
+
+def _alive_since(run: RunView, at: float) -> bool:
+    if run.state == "ended" and run.since_at is not None and run.since_at < at:
+        note(f"{run.name} ended at {clock_time(run.since_at)}, before {clock_time(at)}")
+        return False
+    if run.submitted_at is not None and run.submitted_at < at:
+        note("its output carries no times: shown from its beginning")
+    return True
+
+
+def _output(run: RunView, *, follow: bool, count: int | None) -> Iterator[bytes]:
+    from paddock.client.errors import ClientError
+
+    from .staying import Staying
+
+    try:
+        if follow and count is None:
+            with Staying(door()) as daemon:
+                yield from daemon.output(run.id)
+            return
+        with connected() as client:
+            yield from client.log(run.id, lines=count, follow=follow)
+    except ClientError as error:
+        raise explained(error) from error
+
+
+def _print(chunks: Iterator[bytes], pattern: re.Pattern[bytes] | None, *, exact: bool) -> None:
+    from .following import raw_writer
+    from .log_lines import cleaned, matching
+
+    if pattern is not None:
+        chunks = matching(chunks, pattern)
+    if not exact:
+        chunks = cleaned(chunks)
+    write = raw_writer(sys.stdout)
+    for chunk in chunks:
+        write(chunk)
+
+
+def _print_json(chunks: Iterator[bytes], pattern: re.Pattern[bytes] | None) -> None:
+    from .log_lines import lines, matching
+
+    for line in lines(chunks) if pattern is None else matching(chunks, pattern):
+        echo_json_line({"line": line.rstrip(b"\r\n").decode(errors="replace")})

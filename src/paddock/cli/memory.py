@@ -1,0 +1,101 @@
+"""`paddock memory`: use per agent against its wall, and what was learned of each group."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from paddock.core.units import format_size
+
+from .connecting import connected
+from .printing import coloured, echo_json, note, safe, terminal_width
+from .tables import Cell, Column, Row, table
+
+if TYPE_CHECKING:
+    from paddock.wire.views import LearnedView, MemoryView
+
+BAR_CELLS: Final = 20
+_NEAR: Final = 0.75
+_CLOSE: Final = 0.9
+
+_COLUMNS: Final = (
+    Column("id"),
+    Column("name", gives_way=2),
+    Column("in use", right=True),
+    Column("of its wall"),
+    Column("wall", right=True),
+    Column("most", right=True),
+    Column("expected", right=True),
+    Column("group", gives_way=3),
+)
+_LEARNED: Final = (
+    Column("group", gives_way=1),
+    Column("attempts", right=True),
+    Column("counted with", right=True),
+    Column("most", right=True),
+    Column("wall", right=True),
+)
+
+
+@click.command("memory")
+@click.option("--learned", is_flag=True, help="What was learned of each group instead.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON list on stdout.")
+def command(learned: bool, as_json: bool) -> None:
+    """Show what each agent uses against its wall, or what groups are known to need.
+
+    \b
+    Examples:
+      paddock memory
+      paddock memory --learned
+      paddock memory --json
+    """
+    with connected() as client:
+        views = client.learned() if learned else client.memory()
+    if as_json:
+        echo_json(views)
+    elif not views:
+        note("nothing was learned yet" if learned else "no agent is at work")
+    else:
+        _show(views)
+
+
+def _show(views: Sequence[LearnedView] | Sequence[MemoryView]) -> None:
+    from paddock.wire.views import MemoryView
+
+    agents = [view for view in views if isinstance(view, MemoryView)]
+    groups = [view for view in views if not isinstance(view, MemoryView)]
+    agents.sort(key=lambda view: -view.used_bytes)
+    rows = [*map(_row, agents), *map(_learned_row, groups)]
+    columns = _COLUMNS if agents else _LEARNED
+    lines = table(columns, rows, width=terminal_width(), colour=coloured(sys.stdout))
+    click.echo("\n".join(lines))
+
+
+def _row(view: MemoryView) -> Row:
+    # Without a hard wall what counts is the soft limit, which paddock samples.
+    wall = view.soft_limit_bytes or view.limit_bytes
+    return (
+        view.id,
+        safe(view.name),
+        format_size(view.used_bytes),
+        _bar(view.used_bytes / wall),
+        format_size(wall),
+        format_size(view.peak_bytes),
+        format_size(view.expected_bytes),
+        safe(view.group),
+    )
+
+
+def _bar(share: float) -> Cell:
+    cells = min(BAR_CELLS, round(share * BAR_CELLS))
+    colour = "red" if share >= _CLOSE else "yellow" if share >= _NEAR else None
+    return Cell(f"{'█' * cells}{'·' * (BAR_CELLS - cells)} {share:4.0%}", colour)
+
+
+def _learned_row(view: LearnedView) -> Row:
+    typical = "its wall" if view.typical_bytes is None else format_size(view.typical_bytes)
+    most, wall = format_size(view.peak_bytes), format_size(view.limit_bytes)
+    return (safe(view.group), str(view.attempts), typical, most, wall)

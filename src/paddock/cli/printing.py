@@ -1,0 +1,85 @@
+"""What goes to a terminal, and how: nothing that came from an agent may act on it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import IO, Any, Final
+
+import click
+
+_COLOURS: Final = {"red": 31, "green": 32, "yellow": 33, "blue": 34, "grey": 90, "bold": 1}
+_OUTCOMES: Final = {"succeeded": "green", "cancelled": "yellow", "skipped": "yellow"}
+_STATES: Final = {"running": "blue", "queued": "grey"}
+
+
+def safe(text: str) -> str:
+    """One line, with anything that a terminal would act upon written out."""
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else _written_out(sign) for sign in text)
+
+
+def _written_out(sign: str) -> str:
+    return repr(sign)[1:-1] if sign != "\n" else " "
+
+
+def echo_json(value: Any) -> None:
+    """One JSON value on stdout, made to be read by people too."""
+    import msgspec
+
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def echo_json_line(value: Any) -> None:
+    import msgspec
+
+    click.echo(msgspec.json.encode(value).decode())
+
+
+def note(text: str) -> None:
+    """For people, on stderr, whatever stdout is used for."""
+    click.echo(f"paddock: {safe(text)}", err=True)
+
+
+def coloured(stream: IO[str]) -> bool:
+    """Only on a terminal, and not where NO_COLOR is set (no-color.org) or the terminal is dumb."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return not plain and stream.isatty()
+
+
+def paint(text: str, colour: str | None, *, on: bool) -> str:
+    if not on or colour is None or not text.strip():
+        return text
+    return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
+
+
+def colour_of(word: str) -> str | None:
+    """For a state or an outcome: whatever went wrong is red."""
+    if word in _STATES:
+        return _STATES[word]
+    if word in ("starting", "stopping", ""):
+        return None
+    return _OUTCOMES.get(word, "red")
+
+
+def terminal_width(stream: IO[str] | None = None) -> int | None:
+    """None where there is no terminal to fit into."""
+    stream = stream or sys.stdout
+    if not stream.isatty():
+        return None
+    try:
+        columns = os.get_terminal_size(stream.fileno()).columns
+    except OSError:
+        return None
+    return columns if columns > 0 else None
+
+
+def clock_time(at: float | None, *, now: float | None = None) -> str:
+    """`12:03:04`, with the date in front when it was another day."""
+    if at is None:
+        return "-"
+    there, here = time.localtime(at), time.localtime(now)
+    same_day = there[:3] == here[:3]
+    return time.strftime("%H:%M:%S" if same_day else "%Y-%m-%d %H:%M:%S", there)

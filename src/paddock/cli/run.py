@@ -1,0 +1,88 @@
+"""`paddock run`: one run in the foreground, as if it had been called without paddock."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .connecting import connected, door, explained
+from .ends import code_of, signal_of
+from .exits import CommandError, ExitCode
+from .printing import echo_json, note
+from .run_options import request_of, run_options
+
+if TYPE_CHECKING:
+    from paddock.wire.run_request import RunRequest
+    from paddock.wire.views import RunView, Taken
+
+
+@click.command("run", context_settings={"allow_interspersed_args": False})
+@run_options
+@click.option(
+    "--json", "as_json", is_flag=True, help="Its end as JSON on stdout; output on stderr."
+)
+@click.argument("command_", metavar="-- CMD…", nargs=-1, type=click.UNPROCESSED)
+def command(command_: tuple[str, ...], as_json: bool, **asked: Any) -> int:
+    """Submit one run, follow its output, and end with its code.
+
+    Ctrl-C stops it (twice: at once), Ctrl-\\ leaves it running. It works here, with your
+    environment; stdin is empty unless --stdin. Output and errors come as one stream.
+
+    Ends with the agent's own code, or: 124 its time was up, 137 its memory, 125 paddock failed,
+    126 not executable, 127 not found, 128+n signal n, 3 refused, 130 stopped, 69 no daemon.
+
+    \b
+    Examples:
+      paddock run -- make test
+      paddock run --memory 2G --timeout 20m --name tests -- pytest -q
+      echo 'SELECT 1' | paddock run --stdin -- sqlite3 orders.db
+    """
+    request = request_of(command_, asked, about="paddock run")
+    try:
+        return _follow(_submit(request), as_json=as_json)
+    except CommandError as error:
+        if error.code != ExitCode.BUG:
+            raise
+        raise CommandError(error.message, ExitCode.PADDOCK_FAILED) from error
+
+
+def _submit(request: RunRequest) -> Taken:
+    from .submitting import say_notes, submit_of, upload
+
+    with connected() as client:
+        token = upload(client) if request.stdin else None
+        answer = client.submit(submit_of([request], stdin=token))
+    say_notes(answer)
+    return answer.runs[0]
+
+
+def _follow(taken: Taken, *, as_json: bool) -> int:
+    from paddock.client.errors import ClientError
+
+    from .following import Follower, raw_writer
+
+    write = raw_writer(sys.stderr if as_json else sys.stdout)
+    try:
+        followed = Follower(taken, door(), write=write).follow()
+    except ClientError as error:
+        problem = explained(error)
+        text = f"{problem.message}; {taken.name} may go on: paddock logs -f {taken.id}"
+        raise CommandError(text, problem.code) from error
+    run = followed.run
+    if run is None:
+        return followed.code or ExitCode.INTERRUPTED
+    _say_end(run)
+    if as_json:
+        echo_json(run)
+    return followed.code or code_of(run)
+
+
+def _say_end(run: RunView) -> None:
+    """An agent that ended by itself has said what it had to say."""
+    if run.outcome == "succeeded" or (run.outcome == "failed" and run.exit_code is not None):
+        return
+    signal = signal_of(run)
+    what = f"signal {signal}" if signal is not None else f"{run.outcome}: {run.because}"
+    note(f"{run.name} ended: {what} (paddock why {run.id})")

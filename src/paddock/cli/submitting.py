@@ -1,0 +1,91 @@
+"""What goes along with a submission: where it was made, its environment, its umask, its stdin."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from .printing import note
+from .run_options import here_directory
+
+if TYPE_CHECKING:
+    from paddock.client import Client
+    from paddock.wire.run_request import HeartbeatRequest, RunRequest
+    from paddock.wire.views import Submission, Submit
+
+# Of paddock's own variables these are the user's; all others mark the attempt that we are inside.
+_THE_USERS: Final = ("PADDOCK_STATE", "PADDOCK_PROFILE", "PADDOCK_DEBUG")
+_CHUNK: Final = 256 * 1024
+
+
+def submit_of(
+    runs: Sequence[RunRequest],
+    *,
+    heartbeats: Sequence[HeartbeatRequest] = (),
+    fleet: str | None = None,
+    stdin: str | None = None,
+) -> Submit:
+    from paddock.wire.views import Submit
+
+    return Submit(
+        key=os.urandom(16).hex(),
+        runs=tuple(runs),
+        heartbeats=tuple(heartbeats),
+        fleet=fleet,
+        directory=str(here_directory()),
+        environment=environment(),
+        stdin=stdin,
+        profile=os.environ.get("PADDOCK_PROFILE") or None,
+        umask=_umask(),
+    )
+
+
+def environment() -> dict[str, str]:
+    """Ours, without what marks an attempt: a run that an agent submits is not that agent."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("PADDOCK_") or name in _THE_USERS
+    }
+    if kept.get("PADDOCK_STATE"):
+        from paddock.config.places import find_places
+
+        kept["PADDOCK_STATE"] = str(find_places().state)
+    odd = [name for name, value in kept.items() if not _is_utf8(name + value)]
+    if odd:
+        shown = ", ".join(name.encode(errors="replace").decode() for name in odd)
+        note(f"left out of the environment, because they are no UTF-8 text: {shown}")
+    return {name: value for name, value in kept.items() if name not in odd}
+
+
+def upload(client: Client) -> str:
+    """All of stdin, before the run is submitted; the token that names it."""
+    return client.upload_stdin(_chunks()).token
+
+
+def say_notes(answer: Submission) -> None:
+    """What was taken differently than asked, on stderr."""
+    for text in answer.notes:
+        note(text)
+
+
+def _chunks() -> Iterator[bytes]:
+    while chunk := os.read(sys.stdin.fileno(), _CHUNK):
+        yield chunk
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _umask() -> int:
+    """The only way to read it portably is to set it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,110 @@
+"""What can be asked: a request as data, with the shape of its answer. Sends nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+
+from paddock.wire.views import Happening
+
+from .errors import BadRequest, NotFound
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+ANSWER_S: Final = 60.0
+_PLAIN: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+
+
+@dataclass(frozen=True, slots=True)
+class Ask(Generic[T]):
+    method: str
+    path: str
+    gives: type[T]
+    body: bytes | Iterable[bytes] = b""
+    answer_s: float | None = ANSWER_S
+
+    @property
+    def repeatable(self) -> bool:
+        """Every request of this API may come twice (a submission has its key); an upload that was
+        read from somewhere cannot be read again."""
+        return isinstance(self.body, bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamAsk(Generic[T]):
+    """A request whose answer goes on; `reader` makes what turns its bytes into items."""
+
+    path: str
+    reader: Callable[[], Callable[[bytes], Iterable[T]]]
+    method: str = "GET"
+    body: bytes = b""
+    answer_s: float | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def packed(value: object) -> bytes:
+    """A request's body; text that is no UTF-8 (a file name, a variable) cannot be sent."""
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        raise BadRequest(f"{_where(value)} is no UTF-8 text and cannot be sent", "utf8") from None
+
+
+def _where(value: object) -> str:
+    variables = getattr(value, "environment", {})
+    for name, text in variables.items():
+        if not _is_utf8(name) or not _is_utf8(text):
+            shown = name.encode("utf-8", "backslashreplace").decode()
+            return f"the variable {shown} of the environment"
+    return "a word of the command, or a path,"
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def path_of(run: str, *more: str) -> str:
+    """The path of a run that was named by anything at all."""
+    if not run:
+        raise NotFound("there is no run without a name", "not_found")
+    signs = run.encode("utf-8", "replace")
+    quoted = "".join(chr(sign) if sign in _PLAIN else f"%{sign:02X}" for sign in signs)
+    return "/".join(("/v1/runs", quoted, *more))
+
+
+def with_query(path: str, **values: Any) -> str:
+    """None and False are left out; words are those of the API, so nothing needs quoting."""
+    pairs = [
+        f"{name}={1 if value is True else value}"
+        for name, value in values.items()
+        if value is not None and value is not False
+    ]
+    return f"{path}?{'&'.join(pairs)}" if pairs else path
+
+
+def as_bytes() -> Callable[[bytes], Iterable[bytes]]:
+    return lambda piece: (piece,)
+
+
+def as_happenings() -> Callable[[bytes], Iterable[Happening]]:
+    """Server-sent events, as they come in pieces; comments only show that somebody is there."""
+    held = bytearray()
+
+    def feed(piece: bytes) -> Iterable[Happening]:
+        held.extend(piece)
+        *messages, rest = bytes(held).split(b"\n\n")
+        held[:] = rest
+        for message in messages:
+            for line in message.split(b"\n"):
+                if line.startswith(b"data: "):
+                    yield msgspec.json.decode(line[6:], type=Happening)
+
+    return feed

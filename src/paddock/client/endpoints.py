@@ -1,0 +1,215 @@
+"""Every request of the API, written once for both clients: each method says what to ask.
+
+`call` and `stream` turn it into a plain method where the client is synchronous, and into a
+coroutine or an async iterator where it is not; type checkers see the right one of the two.
+"""
+
+from __future__ import annotations
+
+import functools
+import uuid
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+
+from paddock.wire import views as v
+from paddock.wire.run_request import PriorityWord
+
+from .asks import ANSWER_S, Ask, StreamAsk, as_bytes, as_happenings, packed, path_of, with_query
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class SyncSide:
+    """What a synchronous client can do with an ask."""
+
+    def perform(self, ask: Ask[T]) -> T:
+        raise NotImplementedError
+
+    def follow(self, ask: StreamAsk[T]) -> Iterator[T]:
+        raise NotImplementedError
+
+
+class AsyncSide:
+    async def perform(self, ask: Ask[T]) -> T:
+        raise NotImplementedError
+
+    def follow(self, ask: StreamAsk[T]) -> AsyncIterator[T]:
+        raise NotImplementedError
+
+
+class call(Generic[P, T]):  # noqa: N801 - it is used as a decorator
+    def __init__(self, plan: Callable[Concatenate[Any, P], Ask[T]]) -> None:
+        self._plan = plan
+        functools.update_wrapper(self, plan)  # type: ignore[arg-type]
+
+    @overload
+    def __get__(self, client: SyncSide, kind: type | None = None) -> Callable[P, T]: ...
+
+    @overload
+    def __get__(
+        self, client: AsyncSide, kind: type | None = None
+    ) -> Callable[P, Coroutine[Any, Any, T]]: ...
+
+    def __get__(self, client: Any, kind: type | None = None) -> Any:
+        if client is None:
+            return self
+        plan, perform = self._plan, client.perform
+
+        @functools.wraps(plan)
+        def method(*words: P.args, **named: P.kwargs) -> Any:
+            return perform(plan(client, *words, **named))
+
+        return method
+
+
+class stream(Generic[P, T]):  # noqa: N801 - likewise
+    def __init__(self, plan: Callable[Concatenate[Any, P], StreamAsk[T]]) -> None:
+        self._plan = plan
+        functools.update_wrapper(self, plan)  # type: ignore[arg-type]
+
+    @overload
+    def __get__(self, client: SyncSide, kind: type | None = None) -> Callable[P, Iterator[T]]: ...
+
+    @overload
+    def __get__(
+        self, client: AsyncSide, kind: type | None = None
+    ) -> Callable[P, AsyncIterator[T]]: ...
+
+    def __get__(self, client: Any, kind: type | None = None) -> Any:
+        if client is None:
+            return self
+        plan, follow = self._plan, client.follow
+
+        @functools.wraps(plan)
+        def method(*words: P.args, **named: P.kwargs) -> Any:
+            return follow(plan(client, *words, **named))
+
+        return method
+
+
+class Endpoints:
+    """{ref} is always an id, a name (the newest of it), or the beginning of an id."""
+
+    @call
+    def status(self) -> Ask[v.StatusView]:
+        """Host, fleet, queue and breakers."""
+        return Ask("GET", "/v1/status", v.StatusView)
+
+    @call
+    def daemon(self) -> Ask[v.DaemonView]:
+        return Ask("GET", "/v1/daemon", v.DaemonView)
+
+    @call
+    def stop_daemon(self, *, kill: bool = False) -> Ask[v.DaemonView]:
+        """Ask it to stop; with `kill` its agents end first. It is gone when its pid is."""
+        return Ask("POST", "/v1/daemon/stop", v.DaemonView, packed(v.StopDaemon(kill=kill)))
+
+    @call
+    def submit(self, order: v.Submit) -> Ask[v.Submission]:
+        return Ask("POST", "/v1/runs", v.Submission, packed(order))
+
+    @call
+    def runs(
+        self,
+        *,
+        state: v.StateWord | None = None,
+        all: bool = False,  # noqa: A002 - the word of the command line
+        limit: int | None = None,
+    ) -> Ask[list[v.RunView]]:
+        """Those that have not ended; with `all` the ended too, newest first."""
+        path = with_query("/v1/runs", state=state, all=all, limit=limit)
+        return Ask("GET", path, list[v.RunView])
+
+    @call
+    def run(self, ref: str) -> Ask[v.RunView]:
+        return Ask("GET", path_of(ref), v.RunView)
+
+    @call
+    def story(self, ref: str) -> Ask[list[v.MoveView]]:
+        return Ask("GET", path_of(ref, "story"), list[v.MoveView])
+
+    @call
+    def why(self, ref: str) -> Ask[v.WhyView]:
+        return Ask("GET", path_of(ref, "why"), v.WhyView)
+
+    @stream
+    def log(
+        self, ref: str, *, from_byte: int = 0, lines: int | None = None, follow: bool = False
+    ) -> StreamAsk[bytes]:
+        """What a run wrote. Broken off (Failed, `lost`), it goes on from the bytes one has."""
+        begin = {"from": from_byte or None, "lines": lines, "follow": follow}
+        return StreamAsk(with_query(path_of(ref, "log"), **begin), as_bytes)
+
+    @call
+    def retry(
+        self, ref: str, *, environment: Mapping[str, str], key: str | None = None
+    ) -> Ask[v.Submission]:
+        again = v.Again(key=key or uuid.uuid4().hex, environment=dict(environment))
+        return Ask("POST", path_of(ref, "retry"), v.Submission, packed(again))
+
+    @call
+    def priority(self, ref: str, word: PriorityWord) -> Ask[v.RunView]:
+        body = packed(v.SetPriority(priority=word))
+        return Ask("POST", path_of(ref, "priority"), v.RunView, body)
+
+    @call
+    def freeze(self, ref: str) -> Ask[v.RunView]:
+        return Ask("POST", path_of(ref, "freeze"), v.RunView)
+
+    @call
+    def thaw(self, ref: str) -> Ask[v.RunView]:
+        return Ask("POST", path_of(ref, "thaw"), v.RunView)
+
+    @call
+    def kill(
+        self,
+        refs: Sequence[str] = (),
+        *,
+        all: bool = False,  # noqa: A002 - the word of the command line
+        force: bool = False,
+    ) -> Ask[v.Killed]:
+        body = packed(v.Kill(runs=tuple(refs), all=all, force=force))
+        return Ask("POST", "/v1/kill", v.Killed, body)
+
+    @call
+    def wait(self, refs: Sequence[str], *, timeout_s: float = 25.0) -> Ask[list[v.RunView]]:
+        """Until all have ended or the time is over; look at their states."""
+        body = packed(v.Await(runs=tuple(refs), timeout_s=timeout_s))
+        return Ask("POST", "/v1/wait", list[v.RunView], body, timeout_s + ANSWER_S)
+
+    @call
+    def memory(self) -> Ask[list[v.MemoryView]]:
+        return Ask("GET", "/v1/memory", list[v.MemoryView])
+
+    @call
+    def learned(self) -> Ask[list[v.LearnedView]]:
+        return Ask("GET", "/v1/learned", list[v.LearnedView])
+
+    @call
+    def breakers(self) -> Ask[list[v.BreakerView]]:
+        return Ask("GET", "/v1/breakers", list[v.BreakerView])
+
+    @call
+    def reset_breaker(self, group: str) -> Ask[v.BreakerView]:
+        body = packed(v.ResetBreaker(group=group))
+        return Ask("POST", "/v1/breakers/reset", v.BreakerView, body)
+
+    @call
+    def upload_stdin(self, chunks: Iterable[bytes]) -> Ask[v.Uploaded]:
+        """What a run is to read; its token goes into `Submit.stdin`."""
+        return Ask("POST", "/v1/stdin", v.Uploaded, chunks, None)
+
+    @stream
+    def events(self, *, after: int | None = None) -> StreamAsk[v.Happening]:
+        """What happens from now on, or after that n as far as it is kept; a gap in n is a loss."""
+        headers = {} if after is None else {"Last-Event-ID": str(after)}
+        return StreamAsk("/v1/events", as_happenings, headers=headers)

@@ -1,0 +1,117 @@
+"""Starting the daemon when there is none, as tmux does. Two who start one at once get one."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import time
+from typing import TYPE_CHECKING, Final
+
+from paddock.config.places import Places
+
+from .errors import ClientError, NoDaemon
+from .reaching import reachable
+from .synchronous import Client
+
+if TYPE_CHECKING:
+    import subprocess
+
+WITHIN_S: Final = 10.0
+LOOK_S: Final = 0.01
+OURS: Final = "PADDOCK_"
+LAST_WORDS: Final = 4096
+
+
+def ensure_daemon(places: Places) -> None:
+    """Returns when a daemon answers. NoDaemon says what kept it from starting."""
+    if _listens(places):
+        return
+    began_at = _make_state(places)
+    child = _start(places)
+    give_up_at = time.monotonic() + WITHIN_S
+    while not _answers(places):
+        code = child.poll()
+        # One that found another daemon in its place ends with 0, and that other one will answer.
+        if code or time.monotonic() > give_up_at:
+            child.returncode = code if code is not None else 0
+            raise NoDaemon(f"no daemon could be started: {_last_words(places, began_at)}")
+        time.sleep(LOOK_S)
+    # It is meant to outlive us: nobody waits for it, and Popen need not complain about that.
+    child.returncode = 0
+
+
+def _listens(places: Places) -> bool:
+    """Somebody holds the socket; whether it answers is for the first request to see."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as attempt:
+        attempt.settimeout(2.0)
+        try:
+            with reachable(places.socket) as name:
+                attempt.connect(name)
+        except PermissionError as error:
+            message = f"the daemon at {places.socket} belongs to another user ({error.strerror})"
+            raise NoDaemon(message) from None
+        except OSError:
+            return False
+    return True
+
+
+def _answers(places: Places) -> bool:
+    if not _listens(places):
+        return False
+    try:
+        with Client(places) as client:
+            client.daemon()
+    except ClientError:
+        return False
+    return True
+
+
+def _make_state(places: Places) -> int:
+    """Where the daemon's log ends before it begins."""
+    try:
+        places.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return places.log.stat().st_size if places.log.exists() else 0
+    except OSError as error:
+        message = f"the state directory {places.state} cannot be used: {error.strerror}"
+        raise NoDaemon(message) from None
+
+
+def _start(places: Places) -> subprocess.Popen[bytes]:
+    """In a session of its own, with nothing of ours open; the marks of an agent stay with us."""
+    import subprocess
+
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+    state, log_file = str(places.state), str(places.log)
+    words = [sys.executable, "-P", "-m", "paddock", "daemon", "run", "--state", state]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+    try:
+        log = os.open(places.log, flags, 0o600)
+    except OSError as error:
+        raise NoDaemon(f"the log {places.log} cannot be written: {error.strerror}") from None
+    try:
+        return subprocess.Popen(
+            [*words, "--log", log_file],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            env=clean,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise NoDaemon(f"{sys.executable} cannot be started: {error.strerror}") from None
+    finally:
+        os.close(log)
+
+
+def _last_words(places: Places, began_at: int) -> str:
+    try:
+        with places.log.open("rb") as file:
+            end = file.seek(0, os.SEEK_END)
+            file.seek(max(began_at if began_at <= end else 0, end - LAST_WORDS))
+            lines = file.read().decode("utf-8", "replace").strip().splitlines()
+    except OSError:
+        lines = []
+    said = lines[-1].removeprefix("paddock: ") if lines else "it said nothing"
+    return f"{said} (see {places.log})"

@@ -1,0 +1,147 @@
+"""The synchronous client: talks are done with plain sockets. May be shared between threads."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Generator, Iterator
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from paddock.config.places import Places
+
+from .asks import Ask, StreamAsk
+from .endpoints import Endpoints, SyncSide
+from .reaching import Address, address_of, reachable
+from .talking import Close, Connect, Deed, Line, Pause, Piece, Receive, Send
+
+T = TypeVar("T")
+
+RECEIVED: Final = 256 * 1024
+
+
+class _Wire:
+    """A socket that does what a talk asks for."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._socket: socket.socket | None = None
+
+    def do(self, deed: Deed) -> bytes:
+        match deed:
+            case Receive(within_s):
+                assert self._socket is not None
+                self._socket.settimeout(within_s)
+                return self._socket.recv(RECEIVED)
+            case Send(data):
+                assert self._socket is not None
+                self._socket.settimeout(None)
+                self._socket.sendall(data)
+            case Connect(within_s):
+                self.close()
+                self._socket = self._connected(within_s)
+            case Pause(seconds):
+                time.sleep(seconds)
+            case Close():
+                self.close()
+        return b""
+
+    def _connected(self, within_s: float) -> socket.socket:
+        address = self._address
+        if address.path is None:
+            return socket.create_connection((address.host, address.port), within_s)
+        made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            made.settimeout(within_s)
+            with reachable(address.path) as name:
+                made.connect(name)
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+
+class Client(Endpoints, SyncSide):
+    """Connects when it is first asked something; `with` or `close` lets go of the connection."""
+
+    def __init__(
+        self, places: Places, *, address: str | None = None, token: str | None = None
+    ) -> None:
+        self._address = address_of(places, address, token)
+        self._free: list[tuple[Line, _Wire]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        while self._free:
+            self._free.pop()[1].close()
+
+    def perform(self, ask: Ask[T]) -> T:
+        line, wire = self._free.pop() if self._free else self._new()
+        try:
+            return _drive(line.ask(ask), wire)
+        finally:
+            if line.idle:
+                self._free.append((line, wire))
+            else:
+                wire.close()
+
+    def follow(self, ask: StreamAsk[T]) -> Iterator[T]:
+        """On a connection of its own, which is closed when the iterator is."""
+        line, wire = self._new()
+        feed = ask.reader()
+        try:
+            for piece in _pieces(line.stream(ask), wire):
+                yield from feed(piece)
+        finally:
+            wire.close()
+
+    def _new(self) -> tuple[Line, _Wire]:
+        return self._address.line(), _Wire(self._address)
+
+
+def _drive(talk: Generator[Deed, bytes, T], wire: _Wire) -> T:
+    try:
+        deed = next(talk)
+        while True:
+            try:
+                done = wire.do(deed)
+            except OSError as error:
+                deed = talk.throw(error)
+            else:
+                deed = talk.send(done)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+
+
+def _pieces(talk: Generator[Deed | Piece, bytes, Any], wire: _Wire) -> Iterator[bytes]:
+    try:
+        deed = next(talk)
+        while True:
+            if isinstance(deed, Piece):
+                yield deed.data
+                deed = talk.send(b"")
+                continue
+            try:
+                done = wire.do(deed)
+            except OSError as error:
+                deed = talk.throw(error)
+            else:
+                deed = talk.send(done)
+    except StopIteration:
+        return

@@ -1,0 +1,232 @@
+"""A daemon's life: it inherits, finds its agents again, serves, and leaves them running."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Coroutine
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from paddock import __version__
+from paddock.api.desk import Facts
+from paddock.api.serving import ApiServer, CannotListen
+from paddock.config.layers import load_settings
+from paddock.config.places import Places
+from paddock.config.policy import to_policy
+from paddock.core.events import CancelRequested, PolicyChanged
+from paddock.core.policy import Policy
+from paddock.drivers.fake.driver import FakeDriver
+from paddock.drivers.local.driver import DriverTrouble, LocalDriver
+from paddock.drivers.local.keeper.cgroups import leave_agents_cgroups
+from paddock.host.memory import LinuxProbe
+from paddock.logs.output import OutputStore
+from paddock.ports import Driver, Store
+from paddock.storage.errors import StoreError, StoreInUse
+from paddock.storage.sqlite import open_store
+from paddock.supervisor.chores import Chores
+from paddock.supervisor.endings import Endings
+from paddock.supervisor.eyes import Eyes
+from paddock.supervisor.loop import Supervisor
+from paddock.supervisor.recovery import Inheritance, inherit, recover
+
+REVIVE_AFTER_S: Final = 1.0
+# A daemon needs no more than this of whoever started it; their secrets are none of its business.
+KEPT_VARIABLES: Final = ("HOME", "PATH", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR")
+SETTLE_S: Final = 10.0
+KILL_S: Final = 20.0  # for agents that are ended with the daemon; then by force
+
+log = logging.getLogger("paddock.daemon")
+
+
+class AlreadyThere(Exception):
+    """Another daemon has the store: this one is not needed."""
+
+
+class CannotStart(Exception):
+    """Says why in one line; running agents are unharmed."""
+
+
+@dataclass(slots=True)
+class Ending:
+    """Set once: the daemon is to stop, and whether its agents end with it."""
+
+    asked: asyncio.Event
+    kill: bool = False
+
+    def ask(self, *, kill: bool = False) -> None:
+        self.kill = self.kill or kill
+        self.asked.set()
+
+
+async def live(places: Places, *, listen: str | None) -> None:
+    for trouble in leave_agents_cgroups():
+        log.warning("%s", trouble)
+    probe = LinuxProbe()
+    policy = to_policy(load_settings(None), probe.sample().total_bytes)
+    store = _open(places)
+    try:
+        inherited = inherit(store, policy)
+    except StoreError as error:
+        store.close()
+        raise CannotStart(str(error)) from None
+    async with contextlib.AsyncExitStack() as stack:
+        await _Daemon(places, store, inherited, listen).live(stack, probe)
+
+
+def _open(places: Places) -> Store:
+    try:
+        return open_store(places.store)
+    except StoreInUse as error:
+        raise AlreadyThere(f"a daemon is already running: {error}") from None
+    except StoreError as error:
+        raise CannotStart(str(error)) from None
+
+
+class _Daemon:
+    def __init__(
+        self, places: Places, store: Store, inherited: Inheritance, listen: str | None
+    ) -> None:
+        self.places = places
+        self.inherited = inherited
+        self.listen = listen
+        self.output = OutputStore(places.output)
+        self.local = LocalDriver(
+            keeper=places.keeper,
+            output=places.output,
+            epoch=inherited.epoch,
+            restart=_restart(places, listen),
+        )
+        fake = FakeDriver(write=self.output.append)
+        drivers: dict[str, Driver] = {"local": self.local, "fake": fake}
+        self.supervisor = Supervisor(inherited.fleet, store, inherited.clock, drivers, "local")
+        self.ending = Ending(asyncio.Event())
+        self.endings = Endings(self.supervisor, places.stdin)
+        self.tasks: list[asyncio.Task[None]] = []
+
+    async def live(self, stack: contextlib.AsyncExitStack, probe: LinuxProbe) -> None:
+        stack.push_async_callback(self.supervisor.close)
+        self._listen_to_signals()
+        await stack.enter_async_context(self._working(self.supervisor.write()))
+        await self._take_the_turn()
+        self.local.on_superseded = self.ending.ask
+        stack.callback(self.local.close)
+        await recover(self.supervisor, self.inherited)
+        await self.endings.remember_beats()
+        stack.push_async_callback(self.endings.finish)
+        eyes = Eyes(self.supervisor, probe)
+        eyes.look()
+        for work in (eyes.watch(), Chores(self.supervisor, self.output).do()):
+            await stack.enter_async_context(self._working(work))
+        await self._serve()
+
+    async def _take_the_turn(self) -> None:
+        """The epoch is on the disk before the keeper hears of it: none is ever used twice."""
+        self.supervisor.begin(self.inherited.epoch)
+        while self.supervisor.trouble is None and not self.supervisor.is_settled:
+            await asyncio.sleep(0.001)
+        if self.supervisor.trouble is not None:
+            raise CannotStart(self.supervisor.trouble)
+        try:
+            await asyncio.to_thread(self.local.connect)
+        except DriverTrouble as error:
+            raise CannotStart(str(error)) from None
+
+    async def _serve(self) -> None:
+        facts = Facts(
+            places=self.places,
+            epoch=self.inherited.epoch,
+            listen=self.listen,
+            keeper_pid=lambda: self.local.keeper_pid,
+            stop=self.ending.ask,
+            beat_while=self.endings.beat_while,
+        )
+        server = ApiServer(self.supervisor, facts, self.output)
+        try:
+            await server.start()
+        except CannotListen as error:
+            raise CannotStart(str(error)) from None
+        log.info("paddock %s, process %d, epoch %d", __version__, os.getpid(), facts.epoch)
+        try:
+            await self._until_the_end()
+        finally:
+            await server.stop()
+        # Only here, on purpose: after a bug the keeper brings us back. With nobody left to keep,
+        # it goes too, and the next daemon gets a keeper of its own version.
+        self.local.leave(retire=not self.supervisor.fleet.live)
+
+    async def _until_the_end(self) -> None:
+        asked = asyncio.ensure_future(self.ending.asked.wait())
+        ends: list[asyncio.Future[Any]] = [asked, self.supervisor.broken, *self.tasks]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        asked.cancel()
+        self._raise_failures()
+        if self.ending.kill:
+            await self._end_agents()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.supervisor.settled(), SETTLE_S)
+        log.info("stops; %d agents go on", len(self.supervisor.fleet.live))
+
+    def _raise_failures(self) -> None:
+        """A daemon that met a bug ends, so that the keeper starts it anew from what is stored."""
+        if self.supervisor.broken.done():
+            self.supervisor.broken.result()
+        for task in self.tasks:
+            if task.done():
+                task.result()
+
+    async def _end_agents(self) -> None:
+        """Nothing takes their place meanwhile; what waits goes on waiting for the next daemon."""
+        supervisor, fleet = self.supervisor, self.supervisor.fleet
+        halted = replace(fleet.policy, max_agents=0)
+        await supervisor.ask(lambda now: PolicyChanged(now, halted))
+        for force in (False, True):
+            runs = list(fleet.live)
+            for run in runs:
+                supervisor.post(CancelRequested(0.0, run, force=force))
+            if await supervisor.ended(runs, within_s=KILL_S):
+                break
+
+    def _listen_to_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.ending.ask)
+        loop.add_signal_handler(signal.SIGHUP, self._reload)
+
+    def _reload(self) -> None:
+        """SIGHUP: the configuration again. A mistake in it changes nothing."""
+        try:
+            policy: Policy = to_policy(load_settings(None), LinuxProbe().sample().total_bytes)
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the daemon lives
+            log.error("the configuration is as before: %s", error)
+            return
+        self.supervisor.set_policy(policy)
+        log.info("the configuration was read again")
+
+    @contextlib.asynccontextmanager
+    async def _working(self, work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks.append(task)
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError, Exception):
+                await task
+
+
+def _restart(places: Places, listen: str | None) -> dict[str, object]:
+    """How the keeper brings back a daemon that died."""
+    words = [sys.executable, "-P", "-m", "paddock", "daemon", "run", "--state", str(places.state)]
+    words += ["--log", str(places.log)]
+    words += ["--listen", listen] if listen else []
+    return {"argv": words, "env": plain_environment(), "after_s": REVIVE_AFTER_S}
+
+
+def plain_environment() -> dict[str, str]:
+    kept = (*KEPT_VARIABLES, "XDG_", "LC_", "PYTHON", "LD_")
+    return {name: value for name, value in os.environ.items() if name.startswith(kept)}

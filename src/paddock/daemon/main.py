@@ -1,0 +1,68 @@
+"""`paddock daemon run`: the daemon in the foreground; how it is born, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+import click
+
+from paddock.config.mistakes import ConfigError
+from paddock.config.places import Places, find_places
+
+# The codes of cli.md; the command line's own room may not be imported from here.
+DONE, BAD_USAGE, NO_DAEMON = 0, 2, 69
+OURS: Final = "PADDOCK_"
+
+
+@click.command("run")
+@click.option("--state", metavar="DIR", help="Where this paddock keeps its things.")
+@click.option("--listen", metavar="HOST:PORT", help="Also on TCP, for clients that show the token.")
+@click.option("--log", "log_file", metavar="FILE", help="Log to this file instead of stderr.")
+@click.option("--verbose", is_flag=True, help="Log every step of the loop.")
+def command(state: str | None, listen: str | None, log_file: str | None, verbose: bool) -> int:  # noqa: FBT001
+    """Run the daemon here, until SIGTERM; its agents go on without it.
+
+    Commands start a daemon when they need one, so this is for service managers and the curious.
+
+    \b
+    Example:
+      paddock daemon run --listen 127.0.0.1:7070
+    """
+    places = find_places(state)
+    shed_marks(places)
+    return run(places, listen=listen, log_file=log_file, verbose=verbose)
+
+
+def shed_marks(places: Places) -> None:
+    """Started inside an agent the daemon would carry its mark, in /proc too, and die with it: only
+    a new exec sheds it. What was said by variable is then said by option."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
+    if len(clean) == len(os.environ):
+        return
+    words = list(sys.orig_argv)
+    if not any(word == "--state" or word.startswith("--state=") for word in words):
+        words += ["--state", str(places.state)]
+    os.execve(sys.executable, words, clean)
+
+
+def run(places: Places, *, listen: str | None, log_file: str | None, verbose: bool) -> int:
+    from paddock.daemon.birth import NotFit, be_born
+    from paddock.daemon.life import AlreadyThere, CannotStart, live
+
+    try:
+        be_born(places, log_file=Path(log_file) if log_file else None, verbose=verbose)
+        asyncio.run(live(places, listen=listen))
+    except AlreadyThere as error:
+        click.echo(f"paddock: {error}", err=True)
+        return DONE
+    except ConfigError as error:
+        click.echo(f"paddock: {error}", err=True)
+        return BAD_USAGE
+    except (CannotStart, NotFit) as error:
+        click.echo(f"paddock: {error}", err=True)
+        return NO_DAEMON
+    return DONE

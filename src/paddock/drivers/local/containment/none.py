@@ -1,0 +1,49 @@
+"""No walls: attempts are told apart by process, and their limits are watched, not enforced."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from paddock.core.run import Attempt
+from paddock.drivers.local.containment import Place, Toll
+from paddock.ports import Guarantees
+
+
+class NoContainment:
+    """For hosts without cgroups we may write; also what every other kind is measured against.
+
+    Freezing is SIGSTOP, round after round until no process moves. The whole tree is killed as far
+    as descent, sessions and marks reach: only a process that left its parent, its session and its
+    environment all at once is nobody's.
+    """
+
+    @property
+    def guarantees(self) -> Guarantees:
+        return Guarantees(
+            name="local (no walls)",
+            hard_memory_wall=False,
+            kills_whole_tree=True,
+            can_freeze=True,
+            survives_daemon=True,
+        )
+
+    def prepare(self, attempt: Attempt, *, limit_bytes: int) -> Place:  # noqa: ARG002
+        return Place()
+
+    def used_bytes(self, attempts: Collection[Attempt]) -> Mapping[Attempt, int] | None:  # noqa: ARG002
+        return None
+
+    def kill(self, attempt: Attempt) -> bool:  # noqa: ARG002
+        return False
+
+    def freeze(self, attempt: Attempt, *, reclaim: bool) -> bool:  # noqa: ARG002
+        return False
+
+    def thaw(self, attempt: Attempt) -> bool:  # noqa: ARG002
+        return False
+
+    def toll(self, attempt: Attempt) -> Toll:  # noqa: ARG002
+        return Toll()
+
+    def remove(self, attempt: Attempt) -> None:
+        pass

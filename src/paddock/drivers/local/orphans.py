@@ -1,0 +1,84 @@
+"""Attempts whose keeper is dead: found by their marks, watched by looking, ended by ourselves.
+
+Nobody is told of their exits any more, so one that is gone is lost: its end is not invented.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+from typing import Final
+
+from paddock.drivers.local.keeper.members import Process, harm_of, look_at, send, send_each
+from paddock.drivers.local.life import Life
+from paddock.drivers.local.memory import Marks
+
+LOOK_S: Final = 0.25
+KILLING_LOOK_S: Final = 0.05
+HURRY_S: Final = 5.0  # after a kill; who is not gone then cannot be killed, and is not raced for
+# One look may come too early: between vfork and exec a new agent does not carry its mark yet.
+LOOKS: Final = 2
+
+REASON: Final = "its keeper was killed, so its exit is not known"
+
+
+class Orphans:
+    """Looks at all of them at once, and only while there are any."""
+
+    def __init__(self, marks: Marks, *, gone: Callable[[Life], None]) -> None:
+        self._marks = marks
+        self._gone = gone
+        self._lives: dict[str, Life] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._hurried_until = 0.0
+
+    def take(self, life: Life) -> None:
+        self._lives[life.mark] = life
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(LOOK_S, self._look)
+
+    def drop(self, life: Life) -> None:
+        self._lives.pop(life.mark, None)
+
+    def signal(self, life: Life, number: int) -> int:
+        return send_each(self._members().get(life.mark, []), number)
+
+    def signal_main(self, life: Life, number: int) -> None:
+        """A polite one: not where it would do harm."""
+        main = look_at(life.pid) if life.pid else None
+        if main is not None and main.start == life.start and harm_of(life.pid, number) is None:
+            send(life.pid, life.start, number)
+
+    def hurry(self) -> None:
+        """Somebody is being killed."""
+        if self._timer is not None:
+            self._timer.cancel()
+        loop = asyncio.get_running_loop()
+        self._hurried_until = loop.time() + HURRY_S
+        self._timer = loop.call_later(0, self._look)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+        self._lives.clear()
+
+    def _look(self) -> None:
+        self._timer = None
+        members = self._members() if self._lives else {}
+        for life in list(self._lives.values()):
+            mine = members.get(life.mark, [])
+            life.missed = 0 if mine else life.missed + 1
+            if mine and life.stop is not None:
+                send_each(mine, signal.SIGKILL)
+            elif life.missed >= LOOKS:
+                self.drop(life)
+                self._gone(life)
+        if self._lives and self._timer is None:
+            loop = asyncio.get_running_loop()
+            wait_s = KILLING_LOOK_S if loop.time() < self._hurried_until else LOOK_S
+            self._timer = loop.call_later(wait_s, self._look)
+
+    def _members(self) -> dict[str, list[Process]]:
+        return self._marks.census(self._lives.values(), 0).members

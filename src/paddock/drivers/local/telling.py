@@ -1,0 +1,142 @@
+"""Turning what is known of an attempt into events: each told once, an end when its output is in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from paddock.core.events import AttemptLost, Emptied, Event, Exited, SpawnFailed, Started, StopFound
+from paddock.core.run import Exit
+from paddock.drivers.local.containment import Containment
+from paddock.drivers.local.drain import Drain
+from paddock.drivers.local.life import Life, Phase, stop_in
+from paddock.drivers.local.line import Message
+from paddock.drivers.local.naming import Names
+
+# The keeper's own size shows in every child's high-water mark (between vfork and exec they share
+# memory), so that below this it says nothing about the agent. Sampled peaks know better there.
+PEAK_FLOOR_BYTES: Final = 24 << 20
+# A full disk: the end is told all the same then, with the rest still in the pipe until `forget`.
+UNDRAINED_AT_MOST_S: Final = 10.0
+UNDRAINED_AGAIN_S: Final = 0.25
+
+
+class Telling:
+    """`over` is called with each life of which nothing is left."""
+
+    def __init__(
+        self, names: Names, containment: Containment, *, over: Callable[[Life], None]
+    ) -> None:
+        self.trouble: str | None = None
+        self._names = names
+        self._containment = containment
+        self._over = over
+
+    def seen(self, life: Life, record: Message) -> None:
+        """What the keeper, or a dead one's journal, says of it: news, or the same again."""
+        if life.is_over:
+            return
+        life.order = None
+        life.pid, life.start = record.get("pid", 0), record.get("start", 0)
+        if record["state"] == "spawn_failed":
+            reason = record.get("reason") or "no reason is known"
+            self.failed(life, reason, permanent=bool(record.get("permanent")))
+            return
+        self.watch_output(life)
+        if record["state"] == "running":
+            self.started(life)
+        elif record["state"] == "exited":
+            self.started(life)
+            if life.exit is None:
+                life.exit = self._exit(life, record)
+            life.empty = bool(record.get("empty", True))
+            self.settle(life)
+
+    def watch_output(self, life: Life) -> None:
+        if life.drain is None:
+            names, attempt = self._names, life.attempt
+            life.drain = Drain(names.fifo(attempt), names.segment(attempt), self._hear_trouble)
+
+    def started(self, life: Life) -> None:
+        if not life.started:
+            life.started = True
+            _tell(life, Started(_now(), life.attempt))
+
+    def stop_found(self, life: Life, record: Message) -> None:
+        stop = stop_in(record)
+        if stop is not None and stop.outcome is not None and life.stop is None:
+            life.stop = stop
+            _tell(life, StopFound(_now(), life.attempt, stop.outcome, stop.because))
+
+    def failed(self, life: Life, reason: str, *, permanent: bool) -> None:
+        if not life.is_over:
+            _tell(life, SpawnFailed(_now(), life.attempt, reason, permanent=permanent))
+            self._finish(life)
+
+    def settle(self, life: Life) -> None:
+        """Its main process has ended: told once all that is there now is in the file."""
+        if life.is_over or not self._drained(life, self.settle):
+            return
+        if not life.exit_told:
+            life.exit_told = True
+            assert life.exit is not None
+            _tell(life, Exited(_now(), life.attempt, life.exit, empty=life.empty))
+        elif life.empty:
+            _tell(life, Emptied(_now(), life.attempt))
+        if life.empty:
+            self._finish(life)
+
+    def lost(self, life: Life, reason: str) -> None:
+        """No process of it is left, and nobody was told how it ended."""
+        life.empty = True
+        if life.exit is not None:
+            self.settle(life)
+        elif not life.is_over and self._drained(life, lambda again: self.lost(again, reason)):
+            _tell(life, AttemptLost(_now(), life.attempt, reason, permanent=True))
+            self._finish(life)
+
+    def _drained(self, life: Life, again: Callable[[Life], None]) -> bool:
+        """False: not yet, and `again` is called."""
+        if life.drain is None or life.drain.empty():
+            return True
+        now = _now()
+        if life.undrained_since is None:
+            life.undrained_since = now
+        if now - life.undrained_since > UNDRAINED_AT_MOST_S:
+            return True
+        asyncio.get_running_loop().call_later(UNDRAINED_AGAIN_S, again, life)
+        return False
+
+    def _finish(self, life: Life) -> None:
+        life.phase = Phase.OVER
+        life.order = None
+        if life.drain is not None:
+            life.drain.close()
+            life.drain = None
+        self._over(life)
+
+    def _exit(self, life: Life, record: Message) -> Exit:
+        toll = self._containment.toll(life.attempt)
+        high_water = record.get("max_rss_bytes") or 0
+        known = high_water if high_water >= PEAK_FLOOR_BYTES else 0
+        peak_bytes = max(known, life.peak_bytes, toll.peak_bytes or 0)
+        return Exit(
+            code=record.get("exit_code"),
+            signal=record.get("signal"),
+            oom=toll.oom,
+            fleet_oom=toll.fleet_oom,
+            peak_bytes=peak_bytes or None,
+        )
+
+    def _hear_trouble(self, trouble: str | None) -> None:
+        self.trouble = trouble
+
+
+def _tell(life: Life, event: Event) -> None:
+    if not life.forgotten:
+        life.tell(event)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,124 @@
+"""The keeper is killed under a living daemon: agents go on, ends are not invented, starts go on."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from paddock.core.events import AttemptLost, Emptied, Exited, SpawnFailed, Started
+from paddock.core.run import Attempt
+from tests.integration.local_driver.test_adoption import end_keeper
+from tests.kit import leaks
+from tests.kit.keeping import agent
+from tests.kit.stable import CANCELLED, Stable, in_a_stable
+from tests.kit.waiting import until
+
+
+@in_a_stable
+async def test_agents_go_on_and_new_ones_get_another_keeper(stable: Stable) -> None:
+    old = stable.start(*agent("chatter"), run="old")
+    await stable.hear(Started, old)
+    keeper = stable.driver.keeper_pid
+    end_keeper(stable)
+    new = stable.start("sh", "-c", "exit 3", run="new")
+    assert (await stable.hear(Exited, new)).exit.code == 3
+    assert stable.driver.keeper_pid not in (0, keeper)
+    written = len(stable.written(old))
+    await stable.until(lambda: len(stable.written(old)) > written)
+    assert not stable.of(AttemptLost, old)
+    stable.driver.freeze(old, reclaim=False)
+    stable.driver.thaw(old)
+    stable.driver.warn(old)
+    stable.driver.terminate(old)
+    lost = await stable.hear(AttemptLost, old)
+    assert lost.permanent
+    assert len(stable.of(Started, old)) == 1
+
+
+@in_a_stable
+async def test_an_orphan_is_killed_with_all_it_has(stable: Stable) -> None:
+    command = "setsid -f sleep 1000; trap '' TERM; while :; do sleep 1; done"
+    attempt = stable.start("sh", "-c", command)
+    await stable.until(lambda: len(stable.processes()) >= 3)
+    end_keeper(stable)
+    stable.driver.kill(attempt, CANCELLED)
+    await stable.hear(AttemptLost, attempt)
+    assert stable.processes() == {}
+
+
+@in_a_stable
+async def test_an_end_that_was_told_stays_and_its_strays_are_watched(stable: Stable) -> None:
+    haunted = stable.start(*agent("daemonizer"), run="haunted")
+    done = stable.start("true", run="done")
+    await stable.hear(Exited, haunted)
+    await stable.hear(Exited, done)
+    end_keeper(stable)
+    await stable.until(lambda: stable.driver.keeper_pid != 0)
+    assert not stable.of(Emptied, haunted)
+    stable.driver.kill(haunted, CANCELLED)
+    await stable.hear(Emptied, haunted)
+    assert len(stable.of(Exited, haunted)) == 1
+    assert not stable.of(AttemptLost, haunted)
+    for attempt in (haunted, done):
+        stable.driver.forget(attempt)
+    assert len(list((stable.state / "keeper").glob("*.journal"))) == 1
+
+
+@in_a_stable
+async def test_a_start_that_the_dead_keeper_never_read_is_done_by_the_next_and_once(
+    stable: Stable,
+) -> None:
+    os.kill(stable.driver.keeper_pid, signal.SIGSTOP)
+    attempts = [stable.start("sh", "-c", "echo once", run=f"r{n}") for n in range(3)]
+    await stable.until(lambda: True)
+    end_keeper(stable)
+    for attempt in attempts:
+        assert (await stable.hear(Exited, attempt)).exit.code == 0
+        assert stable.written(attempt) == b"once\n"
+        assert not stable.of(AttemptLost, attempt)
+
+
+@in_a_stable
+async def test_no_start_is_lost_or_doubled_when_keepers_die_among_many(stable: Stable) -> None:
+    """An attempt either ran once and told its end, or is said to be lost; none is silent."""
+    attempts = []
+    for round_ in range(3):
+        attempts += [stable.start("sh", "-c", "echo once", run=f"r{round_}-{n}") for n in range(20)]
+        await stable.until(lambda: len(stable.of_kind(Exited)) % 20 >= 5 * (round_ % 2))
+        if stable.driver.keeper_pid:
+            end_keeper(stable)
+    for attempt in attempts:
+        await stable.until(lambda attempt=attempt: stable.told(attempt) == 1)  # type: ignore[misc]
+        assert stable.written(attempt) in (b"", b"once\n")
+        if stable.of(Exited, attempt):
+            assert stable.written(attempt) == b"once\n"
+
+
+@in_a_stable
+async def test_keepers_that_die_again_and_again_are_not_started_for_ever(stable: Stable) -> None:
+    for _ in range(5):
+        await stable.until(lambda: stable.driver.keeper_pid != 0)
+        end_keeper(stable)
+        await stable.until(lambda: stable.driver.keeper_pid == 0)
+    failed = await stable.hear(SpawnFailed, stable.start("true", run="waits"))
+    assert not failed.permanent
+    assert "keepers die" in failed.reason
+    await stable.until(lambda: stable.driver.keeper_pid != 0)
+    again = stable.start("true", run="again")
+    assert (await stable.hear(Exited, again)).exit.code == 0
+
+
+@in_a_stable
+async def test_a_lost_connection_is_not_a_dead_keeper(stable: Stable) -> None:
+    attempt = stable.start("sleep", "1000")
+    await stable.hear(Started, attempt)
+    keeper = stable.driver.keeper_pid
+    socket = next(
+        int(number)
+        for number, what in leaks.descriptors().items()
+        if what.startswith("socket:") and int(number) in stable.own_descriptors()
+    )
+    until(lambda: socket)
+    os.close(os.dup(socket))
+    assert stable.driver.keeper_pid == keeper
+    assert Attempt("a", 1) == attempt

@@ -1,0 +1,192 @@
+"""A whole paddock in a test: a real daemon and keeper in a directory of the test's own.
+
+Leaves nothing behind, or the test fails: no process with this paddock's mark, no keeper, no FIFO.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from paddock.client import Client
+from paddock.client.errors import ClientError
+from paddock.config.places import Places
+from paddock.drivers.local.keeper.members import read_proc, scan
+from paddock.wire.run_request import RunRequest
+from paddock.wire.views import RunView, Submission, Submit
+from tests.kit import leaks
+
+T = TypeVar("T")
+PADDOCK = [sys.executable, "-P", "-m", "paddock"]
+
+
+class House:
+    def __init__(self, directory: Path, *, config: str = "") -> None:
+        self.home = directory
+        self.places = Places(directory / "state")
+        # Inherited by daemon, keeper and agents alike: whoever carries it at the end is a leak.
+        self.mark = f"test-{uuid.uuid4().hex}"
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(directory),
+            "XDG_CONFIG_HOME": str(directory / "config"),
+            "PADDOCK_STATE": str(self.places.state),
+            "TEST_MARK": self.mark,
+            "LANG": "C.UTF-8",
+        }
+        if config:
+            (directory / "config/paddock").mkdir(parents=True)
+            (directory / "config/paddock/config.yaml").write_text(config, encoding="utf-8")
+
+    # -- as a user ------------------------------------------------------------------------
+
+    def paddock(
+        self, *words: object, within_s: float = 60.0, **more: Any
+    ) -> subprocess.CompletedProcess[str]:
+        command = [*PADDOCK, *map(str, words)]
+        options: dict[str, Any] = {"cwd": self.home, "env": self.env, "text": True}
+        options |= {"capture_output": True, "timeout": within_s}
+        if "input" not in more:
+            options["stdin"] = subprocess.DEVNULL
+        done: subprocess.CompletedProcess[str] = subprocess.run(
+            command, check=False, **options | more
+        )
+        return done
+
+    def told(self, *words: object, **more: Any) -> Any:
+        """The JSON that a command prints."""
+        done = self.paddock(*words, "--json", **more)
+        assert done.stdout, done.stderr
+        return json.loads(done.stdout)
+
+    @contextmanager
+    def client(self) -> Iterator[Client]:
+        with Client(self.places) as client:
+            yield client
+
+    # -- the daemon -----------------------------------------------------------------------
+
+    def start(self, *words: object) -> None:
+        done = self.paddock("daemon", "start", *words)
+        assert done.returncode == 0, done.stderr
+
+    def daemon(self) -> dict[str, Any]:
+        with self.client() as client:
+            view = client.daemon()
+        return {"pid": view.pid, "keeper_pid": view.keeper_pid, "epoch": view.epoch}
+
+    def kill_daemon(self) -> int:
+        """SIGKILL, to the daemon that holds the lock right now; 0 if there is none."""
+        try:
+            pid = int((self.places.state / "paddock.db.lock").read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            return 0
+        return pid if self._is_our_daemon(pid) and _kill(pid) else 0
+
+    def _is_our_daemon(self, pid: int) -> bool:
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return False
+        return str(self.places.state).encode() in words
+
+    def log(self) -> str:
+        return self.places.log.read_text(encoding="utf-8") if self.places.log.exists() else ""
+
+    # -- runs -----------------------------------------------------------------------------
+
+    def submit(self, *requests: RunRequest, key: str | None = None) -> Submission:
+        order = Submit(
+            key=key or uuid.uuid4().hex,
+            runs=requests,
+            directory=str(self.home),
+            environment={name: self.env[name] for name in ("PATH", "HOME", "TEST_MARK")},
+        )
+        return patiently(lambda: self._ask(lambda client: client.submit(order)), within_s=90)
+
+    def ended(self, runs: Sequence[str], *, within_s: float = 60.0) -> list[RunView]:
+        """Waits through deaths of the daemon: it comes back by itself."""
+        give_up_at = time.monotonic() + within_s
+        while True:
+            views = patiently(lambda: self._ask(lambda client: client.wait(runs, timeout_s=1.0)))
+            if all(view.state == "ended" for view in views):
+                return views
+            assert time.monotonic() < give_up_at, f"waited in vain: {views}\n{self.log()}"
+
+    def output(self, run: str) -> bytes:
+        return self._ask(lambda client: b"".join(client.log(run)))
+
+    def _ask(self, ask: Callable[[Client], T]) -> T:
+        with self.client() as client:
+            return ask(client)
+
+    # -- the end --------------------------------------------------------------------------
+
+    def processes(self) -> dict[int, int]:
+        """Daemon and keeper by the directory in their command, agents by the mark."""
+        found = leaks.marked(self.mark)
+        state = os.fsencode(self.places.state)
+        for process in scan().values():
+            if process.pid != os.getpid() and state in read_proc(process.pid, "cmdline"):
+                found[process.pid] = process.start
+        return found
+
+    def go_home(self) -> None:
+        self.paddock("daemon", "stop", "--kill")
+
+
+def patiently(ask: Callable[[], T], within_s: float = 30.0) -> T:
+    """A client whose daemon has just been killed tries again, as a user would."""
+    give_up_at = time.monotonic() + within_s
+    while True:
+        try:
+            return ask()
+        except (ClientError, OSError):
+            if time.monotonic() > give_up_at:
+                raise
+            time.sleep(0.05)
+
+
+def _kill(pid: int) -> bool:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+        return True
+    return False
+
+
+@contextmanager
+def a_house(directory: Path, *, config: str = "") -> Iterator[House]:
+    house = House(directory, config=config)
+    try:
+        yield house
+        house.go_home()
+        left = _left(house)
+    finally:
+        leaks.end(house.processes())
+    assert left == {}, f"processes are left: {_words(left)}\n{house.log()}"
+    assert list(house.places.output.glob("*/*.fifo")) == []
+
+
+def _left(house: House) -> dict[int, int]:
+    deadline = time.monotonic() + 5.0
+    while (left := house.processes()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return left
+
+
+def _words(pids: dict[int, int]) -> list[str]:
+    found = []
+    for pid in pids:
+        with suppress(OSError):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
+            found.append(f"{pid}: {words.decode(errors='replace')}")
+    return found

@@ -1,0 +1,374 @@
+"""A daemon in memory with the methods of the real client: what commands do is tested against it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+
+from paddock.cli.connecting import Door
+from paddock.client.errors import ClientError, Failed, NoDaemon, NotFound, Refused
+from paddock.core.units import GIB, MIB
+from paddock.wire.views import (
+    BreakerView,
+    DaemonView,
+    FleetView,
+    Happening,
+    HeartbeatView,
+    HostView,
+    Killed,
+    LearnedView,
+    MemoryView,
+    MoveView,
+    QueueView,
+    RunView,
+    StatusView,
+    Submission,
+    Submit,
+    Taken,
+    Uploaded,
+    WhyView,
+)
+
+if TYPE_CHECKING:
+    from paddock.client import Client
+
+
+PID = 4_999_999  # above what any kernel gives out
+
+
+@dataclass(slots=True, kw_only=True)
+class Life:
+    """What a pretend run does: what it writes, how it ends, and whether it waits to be killed."""
+
+    output: bytes = b""
+    outcome: str = "succeeded"
+    exit_code: int | None = 0
+    because: str = "ended with exit code 0"
+    signal: int | None = None
+    endless: bool = False
+    queued: bool = False
+
+
+@dataclass(slots=True)
+class FakeDaemon:
+    """Runs move on by one state each time somebody looks."""
+
+    lives: dict[str, Life] = field(default_factory=dict)
+    runs: dict[str, RunView] = field(default_factory=dict)
+    submits: list[Submit] = field(default_factory=list)
+    killed: list[tuple[str, bool]] = field(default_factory=list)
+    stdin: bytes = b""
+    beats: dict[str, float] = field(default_factory=dict)
+    black_box: dict[str, str] | None = None
+    open_breakers: list[BreakerView] = field(default_factory=list)
+    trouble: str | None = None
+    fails_with: ClientError | None = None
+    running: bool = True
+    starts: int = 0
+    looks: int = 0
+    chunk: int = 4
+    breaks_at: list[int] = field(default_factory=list)  # bytes after which a stream is cut off
+    stopping: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def door(self) -> Door:
+        def enter(*, start: bool) -> AbstractContextManager[Client]:
+            if not self.running and start:
+                self.running = True
+                self.starts += 1
+            return nullcontext(cast("Client", FakeClient(self)))
+
+        return enter
+
+    def life(self, run: str) -> Life:
+        return self.lives.get(self.runs[run].name, Life())
+
+    def find(self, ref: str) -> RunView:
+        found = [run for run in self.runs.values() if ref in (run.id, run.name)]
+        found = found or [run for run in self.runs.values() if run.id.startswith(ref)]
+        if not found:
+            raise NotFound(f"there is no run {ref!r}", "not_found")
+        return found[-1]
+
+    def change(self, run: str, **facts: Any) -> None:
+        self.runs[run] = msgspec.structs.replace(self.runs[run], **facts)
+
+    def move_on(self, run: str) -> None:
+        view, life = self.runs[run], self.life(run)
+        if view.state == "queued":
+            needed = [self.runs[need] for need in view.needs if need in self.runs]
+            if any(need.outcome not in (None, "succeeded") for need in needed):
+                text = f"it needs {needed[0].name}, which ended as {needed[0].outcome}"
+                self.change(run, state="ended", outcome="skipped", because=text)
+            elif all(need.outcome == "succeeded" for need in needed):
+                self.change(run, state="running", attempt=1, memory_bytes=64 * MIB, waits_for=None)
+        elif view.state == "running" and not life.endless:
+            self.end(run)
+
+    def end(self, run: str) -> None:
+        if self.runs[run].state == "ended":
+            return
+        life = self.life(run)
+        facts = {"outcome": life.outcome, "exit_code": life.exit_code, "because": life.because}
+        if any(killed == run for killed, _ in self.killed):
+            facts = {"outcome": "cancelled", "exit_code": None, "because": "asked to stop"}
+        self.change(run, state="ended", signal=life.signal, peak_bytes=128 * MIB, **facts)
+
+    def add(self, name: str, **facts: Any) -> RunView:
+        run = f"r{len(self.runs) + 1:04}"
+        usual: dict[str, Any] = {
+            "state": "running",
+            "outcome": None,
+            "exit_code": None,
+            "priority": "normal",
+            "group": name,
+            "attempt": 1,
+            "memory_bytes": 64 * MIB,
+            "limit_bytes": GIB,
+            "waits_for": None,
+            "needs": (),
+            "submitted_at": 1_000.0,
+            "since_at": 1_001.0,
+            "sentence": "running for 3 s",
+        }
+        self.runs[run] = RunView(id=run, name=name, **{**usual, **facts})
+        return self.runs[run]
+
+
+class FakeClient:
+    """The methods of `paddock.client.Client`; a test holds their signatures against it."""
+
+    def __init__(self, daemon: FakeDaemon) -> None:
+        self._there = daemon
+
+    @property
+    def _daemon(self) -> FakeDaemon:
+        if not self._there.running:
+            raise NoDaemon("no daemon answers", "no_daemon")
+        if self._there.fails_with is not None:
+            raise self._there.fails_with
+        return self._there
+
+    def submit(self, order: Submit) -> Submission:
+        daemon = self._daemon
+        submit = order
+        daemon.submits.append(submit)
+        ids = {
+            run.name: f"r{len(daemon.runs) + n:04}" for n, run in enumerate(submit.runs, start=1)
+        }
+        for run in submit.runs:
+            needs = tuple(ids.get(need, need) for need in run.needs)
+            waits = bool(needs) or daemon.lives.get(run.name, Life()).queued
+            facts: dict[str, Any] = {"attempt": 0, "memory_bytes": None, "place": 3}
+            facts |= {"waits_for": "at place 3 in the queue", "sentence": "at place 3"}
+            state = {"state": "queued", **facts} if waits else {}
+            daemon.add(run.name, priority=run.priority, needs=needs, **state)
+        for beat in submit.heartbeats:
+            daemon.beats[beat.run.name] = beat.every_s
+        views = list(daemon.runs.values())[-len(submit.runs) :] if submit.runs else []
+        taken = tuple(_taken(view) for view in views)
+        beats = tuple(beat.run.name for beat in submit.heartbeats)
+        return Submission(runs=taken, heartbeats=beats)
+
+    def runs(
+        self,
+        *,
+        state: str | None = None,
+        all: bool = False,  # noqa: A002
+        limit: int | None = None,
+    ) -> tuple[RunView, ...]:
+        found = [run for run in self._daemon.runs.values() if all or run.state != "ended"]
+        return tuple([run for run in found if state is None or run.state == state][:limit])
+
+    def run(self, ref: str) -> RunView:
+        return self._daemon.find(ref)
+
+    def story(self, ref: str) -> tuple[MoveView, ...]:
+        self._daemon.find(ref)
+        return (
+            MoveView(at=1_000.0, state="queued", attempt=0, because="submitted"),
+            MoveView(at=1_001.0, state="starting", attempt=1, because="it fits"),
+            MoveView(at=1_004.5, state="ended", attempt=1, because="ended with exit code 0"),
+        )
+
+    def why(self, ref: str) -> WhyView:
+        run = self._daemon.find(ref)
+        return WhyView(sentence=run.because or run.sentence, black_box=self._daemon.black_box)
+
+    def log(
+        self,
+        ref: str,
+        *,
+        from_byte: int = 0,
+        lines: int | None = None,
+        follow: bool = False,
+    ) -> Iterator[bytes]:
+        daemon = self._daemon
+        run, life = daemon.find(ref).id, daemon.life(daemon.find(ref).id)
+        data = life.output
+        if lines is not None:
+            data = b"".join(data.splitlines(keepends=True)[-lines:] if lines else [])
+        for at in range(from_byte, len(data), daemon.chunk):
+            if daemon.breaks_at and at >= daemon.breaks_at[0]:
+                daemon.breaks_at.pop(0)
+                raise Failed("the daemon broke off", "lost")
+            yield data[at : at + daemon.chunk]
+        if follow:
+            if life.endless:
+                daemon.stopping.wait(20)
+            daemon.end(run)
+
+    def wait(self, refs: Iterable[str], *, timeout_s: float = 25) -> tuple[RunView, ...]:
+        daemon = self._daemon
+        daemon.looks += 1
+        ids = [daemon.find(ref).id for ref in refs]
+        if timeout_s > 0:
+            for run in ids:
+                daemon.move_on(run)
+        return tuple(daemon.runs[run] for run in ids)
+
+    def kill(
+        self,
+        refs: Iterable[str] = (),
+        *,
+        all: bool = False,  # noqa: A002
+        force: bool = False,
+    ) -> Killed:
+        daemon = self._daemon
+        refs = [run.id for run in daemon.runs.values() if run.state != "ended"] if all else refs
+        beats = [ref for ref in refs if daemon.beats.pop(ref, None) is not None]
+        runs = [daemon.find(ref) for ref in refs if ref not in beats]
+        if any(run.state == "ended" for run in runs):
+            raise Refused("it has ended", "ended")
+        daemon.killed += [(run.id, force) for run in runs]
+        for run in runs:
+            if run.state == "queued" or daemon.life(run.id).endless:
+                daemon.end(run.id)
+        daemon.stopping.set()
+        return Killed(runs=tuple(run.id for run in runs), heartbeats=tuple(beats))
+
+    def retry(
+        self, ref: str, *, environment: Mapping[str, str], key: str | None = None
+    ) -> Submission:
+        old = self._daemon.find(ref)
+        if old.state != "ended":
+            raise Refused(f"{old.name} has not ended", "refused")
+        del environment, key
+        return Submission(runs=(_taken(self._daemon.add(old.name)),))
+
+    def priority(self, ref: str, word: str) -> RunView:
+        run = self._daemon.find(ref).id
+        self._daemon.change(run, priority=word)
+        return self._daemon.runs[run]
+
+    def freeze(self, ref: str) -> RunView:
+        run = self._daemon.find(ref).id
+        self._daemon.change(run, frozen="user", sentence="running, frozen by user")
+        return self._daemon.runs[run]
+
+    def thaw(self, ref: str) -> RunView:
+        run = self._daemon.find(ref).id
+        self._daemon.change(run, frozen=None, sentence="running for 9 s")
+        return self._daemon.runs[run]
+
+    def status(self) -> StatusView:
+        daemon = self._daemon
+        counts: dict[str, int] = {}
+        for run in daemon.runs.values():
+            word = run.outcome or run.state
+            counts[word] = counts.get(word, 0) + 1
+        beats = tuple(
+            HeartbeatView(
+                name=name,
+                every_s=every,
+                next_in_s=2.0,
+                beats=4,
+                skipped_pressure=1,
+                skipped_busy=0,
+            )
+            for name, every in daemon.beats.items()
+        )
+        return StatusView(
+            host=HostView(
+                total_bytes=16 * GIB, available_bytes=12 * GIB, used_percent=25.0, ladder="calm"
+            ),
+            fleet=FleetView(limit_bytes=8 * GIB, expected_bytes=2 * GIB, used_bytes=GIB),
+            counts=counts,
+            queue=QueueView(waiting=counts.get("queued", 0), depth=1000),
+            breakers=tuple(daemon.open_breakers),
+            heartbeats=beats,
+            driver="local",
+            trouble=daemon.trouble,
+        )
+
+    def memory(self) -> tuple[MemoryView, ...]:
+        return tuple(
+            MemoryView(
+                id=run.id,
+                name=run.name,
+                group=run.group,
+                used_bytes=run.memory_bytes or 0,
+                expected_bytes=256 * MIB,
+                limit_bytes=run.limit_bytes,
+                peak_bytes=128 * MIB,
+            )
+            for run in self._daemon.runs.values()
+            if run.state == "running"
+        )
+
+    def learned(self) -> tuple[LearnedView, ...]:
+        groups = dict.fromkeys(run.group for run in self._daemon.runs.values())
+        return tuple(
+            LearnedView(
+                group=group, attempts=3, typical_bytes=None, peak_bytes=128 * MIB, limit_bytes=GIB
+            )
+            for group in groups
+        )
+
+    def breakers(self) -> tuple[BreakerView, ...]:
+        return tuple(self._daemon.open_breakers)
+
+    def reset_breaker(self, group: str) -> BreakerView:
+        known = [breaker.group for breaker in self._daemon.open_breakers]
+        if group not in known:
+            raise NotFound(f"there is no group {group!r}", "not_found")
+        return BreakerView(group=group, state="closed")
+
+    def upload_stdin(self, chunks: Iterable[bytes]) -> Uploaded:
+        self._daemon.stdin = b"".join(chunks)
+        return Uploaded(token="upload-1", size=len(self._there.stdin))
+
+    def daemon(self) -> DaemonView:
+        return self._view()
+
+    def stop_daemon(self, *, kill: bool = False) -> DaemonView:
+        view = self._view()
+        if kill:
+            self.kill(all=True)
+        self._daemon.running = False
+        return view
+
+    def events(self, *, after: int | None = None) -> Iterator[Happening]:
+        del after
+        return iter(())
+
+    def _view(self) -> DaemonView:
+        assert self._daemon is not None
+        return DaemonView(
+            pid=PID,
+            keeper_pid=4712,
+            version="0.1.0",
+            socket="/run/paddock.sock",
+            uptime_s=75.0,
+        )
+
+
+def _taken(view: RunView) -> Taken:
+    return Taken(
+        id=view.id, name=view.name, state=view.state, place=view.place, waits_for=view.waits_for
+    )

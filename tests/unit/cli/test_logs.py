@@ -1,0 +1,144 @@
+"""`paddock logs`: every byte into a pipe, nothing dangerous onto a terminal."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import time
+
+import pytest
+
+from paddock.cli.log_lines import LONGEST_LINE, cleaned, lines, matching
+from paddock.cli.main import main
+from tests.unit.cli.conftest import Paddock
+from tests.unit.cli.fake_client import FakeDaemon, Life
+
+EVIL = (
+    b"\x1b[31mred\x1b[0m \x1b]0;title\x07\x1b[2J\x1b[?1049h\x1bcplain\r\n"
+    b"\tx\x07\xc2\x9b5n\x1bP1$r\x1b\\!"
+)
+
+
+@pytest.fixture
+def review(daemon: FakeDaemon) -> FakeDaemon:
+    daemon.lives["review"] = Life(output=b"one\ntwo error\nthree\n")
+    daemon.add("review")
+    return daemon
+
+
+class Terminal(io.TextIOWrapper):
+    def isatty(self) -> bool:
+        return True
+
+
+def on_a_terminal(paddock: Paddock, monkeypatch: pytest.MonkeyPatch, *args: str) -> bytes:
+    held = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", Terminal(held))
+    assert paddock(*args).code == 0
+    return held.getvalue()
+
+
+def test_all_of_it_is_printed(paddock: Paddock, review: FakeDaemon) -> None:
+    assert paddock("logs", "review").out == "one\ntwo error\nthree\n"
+    assert review.runs["r0001"].state == "running"
+
+
+def test_following_goes_on_until_the_run_has_ended(paddock: Paddock, review: FakeDaemon) -> None:
+    assert paddock("logs", "-f", "review").out == "one\ntwo error\nthree\n"
+    assert review.runs["r0001"].state == "ended"
+
+
+def test_following_goes_on_after_a_restart_of_the_daemon(
+    paddock: Paddock, review: FakeDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("paddock.cli.staying.PAUSE_S", 0.0)
+    review.breaks_at = [4]
+    assert paddock("logs", "-f", "review").out == "one\ntwo error\nthree\n"
+
+
+@pytest.mark.usefixtures("review")
+def test_the_last_lines_and_those_that_match(paddock: Paddock) -> None:
+    assert paddock("logs", "--lines", "1", "review").out == "three\n"
+    assert paddock("logs", "--lines", "0", "review").out == ""
+    assert paddock("logs", "--grep", "err|thr", "review").out == "two error\nthree\n"
+    assert paddock("logs", "--lines", "1", "--grep", "err", "review").out == ""
+
+
+@pytest.mark.usefixtures("review")
+def test_json_is_an_object_a_line(paddock: Paddock) -> None:
+    called = paddock("logs", "--json", "--grep", "error", "review")
+    assert called.out == '{"line":"two error"}\n'
+
+
+@pytest.mark.usefixtures("review")
+def test_what_is_no_regular_expression_or_no_time_is_bad_usage(paddock: Paddock) -> None:
+    assert "is no regular expression" in paddock("logs", "--grep", "(", "review").err
+    called = paddock("logs", "--since", "soon", "review")
+    assert called.code == 2
+    assert "allowed: 10m (ago), 14:30 or 14:30:15" in called.err
+
+
+def test_since_leaves_out_a_run_that_ended_before(paddock: Paddock, review: FakeDaemon) -> None:
+    now = time.time()
+    review.change("r0001", state="ended", outcome="succeeded", since_at=now - 600)
+    assert paddock("logs", "--since", "5m", "review").out == ""
+    assert paddock("logs", "--since", "20m", "review").out != ""
+    review.change("r0001", submitted_at=now)
+    assert paddock("logs", "--since", "20m", "review").err == ""
+
+
+def test_into_a_pipe_every_byte_goes_as_it_was_written(
+    daemon: FakeDaemon, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    daemon.lives["evil"] = Life(output=EVIL)
+    daemon.add("evil")
+    assert main(["logs", "evil"], door=daemon.door) == 0
+    assert capfdbinary.readouterr().out == EVIL
+
+
+def test_on_a_terminal_only_text_and_colours_come_through(
+    paddock: Paddock, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daemon.lives["evil"] = Life(output=EVIL)
+    daemon.add("evil")
+    shown = on_a_terminal(paddock, monkeypatch, "logs", "evil")
+    assert shown == b"\x1b[31mred\x1b[0m plain\r\n\tx5n!\x1b[0m"
+
+
+def test_raw_gives_a_terminal_everything(
+    paddock: Paddock, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daemon.lives["evil"] = Life(output=EVIL)
+    daemon.add("evil")
+    assert on_a_terminal(paddock, monkeypatch, "logs", "--raw", "evil") == EVIL
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 1000])
+def test_cleaning_does_not_depend_on_where_the_stream_is_cut(size: int) -> None:
+    chunks = [EVIL[at : at + size] for at in range(0, len(EVIL), size)]
+    assert b"".join(cleaned(chunks)) == b"".join(cleaned([EVIL]))
+
+
+def test_an_escape_that_never_ends_holds_nothing_back_for_ever() -> None:
+    endless = [b"\x1b]0;", *([b"x" * 1000] * 20), b"\nafter"]
+    assert b"".join(cleaned(endless)).endswith(b"after")
+
+
+def test_letters_of_other_alphabets_stay_whole() -> None:
+    text = "Ünïcödé 日本語 👩‍🚀".encode()
+    assert b"".join(cleaned(text[at : at + 1] for at in range(len(text)))) == text
+
+
+def test_a_line_without_end_comes_in_pieces_of_bounded_size() -> None:
+    endless = (b"x" * 65536 for _ in range(100))
+    pieces = list(lines(endless))
+    assert max(map(len, pieces)) == LONGEST_LINE
+    assert sum(map(len, pieces)) == 6_553_600
+
+
+def test_a_line_that_is_cut_by_chunks_is_matched_whole() -> None:
+    assert list(matching([b"hel", b"lo wor", b"ld\nno\n", b"wor"], re.compile(b"wor"))) == [
+        b"hello world\n",
+        b"wor\n",
+    ]

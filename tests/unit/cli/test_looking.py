@@ -1,0 +1,192 @@
+"""The commands that show things: `ls`, `status`, `memory`, `story`, `why`, `wait`."""
+
+from __future__ import annotations
+
+import pytest
+
+from paddock.client.errors import Failed, NotFound
+from paddock.wire.views import BreakerView
+from tests.unit.cli.conftest import Paddock
+from tests.unit.cli.fake_client import FakeDaemon, Life
+
+EVIL = "x\x1b[2J\u202ey"
+
+
+def test_ls_shows_what_has_not_ended_as_a_table(paddock: Paddock, daemon: FakeDaemon) -> None:
+    daemon.add("implement")
+    daemon.add("old", state="ended", outcome="failed", exit_code=1, because="ended")
+    lines = paddock("ls").out.splitlines()
+    assert lines[0].split() == [
+        *("id", "name", "state", "priority", "attempt", "memory", "age", "why"),
+    ]
+    assert lines[1].startswith("r0001  implement  running  normal          1  64 MiB / 1 GiB")
+    assert len(lines) == 2
+
+
+def test_ls_all_shows_the_ended_too_and_state_chooses(paddock: Paddock, daemon: FakeDaemon) -> None:
+    daemon.add("implement")
+    daemon.add("old", state="ended", outcome="failed", exit_code=1, because="ended")
+    assert len(paddock("ls", "--all", "--json").json) == 2
+    (old,) = paddock("ls", "--state", "ended", "--json").json
+    assert old["name"] == "old"
+    assert paddock("ls", "--state", "asleep").code == 2
+
+
+def test_ls_as_json_has_the_keys_that_scripts_rely_on(paddock: Paddock, daemon: FakeDaemon) -> None:
+    daemon.add("implement")
+    (run,) = paddock("ls", "--json").json
+    assert run.keys() >= {
+        *("id", "name", "state", "outcome", "exit_code", "priority", "group", "attempt"),
+        *("memory_bytes", "limit_bytes", "waits_for", "needs"),
+    }
+
+
+def test_nothing_to_list_is_said_on_stderr_and_is_an_empty_list(paddock: Paddock) -> None:
+    called = paddock("ls")
+    assert (called.code, called.out) == (0, "")
+    assert "no runs" in called.err
+    assert paddock("ls", "--json").json == []
+
+
+@pytest.mark.parametrize("command", ["ls", "story", "why", "memory", "status"])
+def test_what_came_from_an_agent_does_not_act_on_the_terminal(
+    paddock: Paddock, daemon: FakeDaemon, command: str
+) -> None:
+    daemon.add("evil", sentence=EVIL, waits_for=EVIL, group=EVIL)
+    daemon.black_box = {"last\x07": f"line\n{EVIL}"}
+    daemon.trouble = EVIL
+    daemon.open_breakers = [BreakerView(group=EVIL, state="open", failures=3)]
+    args = [command, "evil"] if command in ("story", "why") else [command]
+    out = paddock(*args).out
+    assert "\x1b" not in out
+    assert "\u202e" not in out
+    assert "\x07" not in out
+
+
+def test_status_shows_host_fleet_queue_breakers_and_heartbeats(
+    paddock: Paddock, daemon: FakeDaemon
+) -> None:
+    daemon.add("a")
+    daemon.add("b", state="ended", outcome="failed")
+    daemon.beats["health"] = 30.0
+    daemon.open_breakers = [
+        BreakerView(group="claude/web", state="open", failures=3, retry_in_s=12.0)
+    ]
+    lines = [line.strip() for line in paddock("status").out.splitlines()]
+    assert lines == [
+        "host  12 GiB of 16 GiB available, 25 % used; calm",
+        "fleet  1 GiB in use, 2 GiB expected, of 8 GiB",
+        "runs  1 running; ended: 1 failed",
+        "queue  0 waiting, of 1000 at most",
+        "breaker  claude/web is open after 3 failures; in 12 s one may try",
+        "heartbeat  health every 30 s, next in 2 s (4 beats, 1 skipped)",
+        "driver  local",
+    ]
+
+
+def test_status_as_json_has_the_keys_that_scripts_rely_on(paddock: Paddock) -> None:
+    found = paddock("status", "--json").json
+    assert found.keys() >= {"host", "fleet", "counts", "queue", "breakers"}
+    assert found["host"].keys() >= {"total_bytes", "available_bytes", "used_percent", "ladder"}
+    assert found["fleet"].keys() >= {"limit_bytes", "expected_bytes", "used_bytes"}
+
+
+def test_status_of_an_empty_fleet_says_none(paddock: Paddock) -> None:
+    assert "runs  none\n" in paddock("status").out
+
+
+def test_memory_shows_each_agent_against_its_wall(paddock: Paddock, daemon: FakeDaemon) -> None:
+    daemon.add("implement")
+    head, row = paddock("memory").out.splitlines()
+    assert head.split()[:4] == ["id", "name", "in", "use"]
+    assert "█···················   6%" in row
+    assert paddock("memory", "--json").json[0]["peak_bytes"] == 128 * 1024**2
+
+
+def test_memory_learned_says_what_groups_are_counted_with(
+    paddock: Paddock, daemon: FakeDaemon
+) -> None:
+    assert "nothing was learned yet" in paddock("memory", "--learned").err
+    daemon.add("implement")
+    out = paddock("memory", "--learned").out
+    assert out.splitlines()[1].split() == [
+        *("implement", "3", "its", "wall", "128", "MiB", "1", "GiB"),
+    ]
+
+
+def test_story_tells_times_states_and_reasons(paddock: Paddock, daemon: FakeDaemon) -> None:
+    daemon.add("implement")
+    lines = paddock("story", "implement").out.splitlines()
+    assert len(lines) == 4
+    assert lines[2].endswith("starting        1  it fits")
+    assert [move["state"] for move in paddock("story", "r0001", "--json").json] == [
+        *("queued", "starting", "ended"),
+    ]
+
+
+def test_why_is_a_sentence_and_the_black_box(paddock: Paddock, daemon: FakeDaemon) -> None:
+    daemon.add("implement", because="went over its wall")
+    daemon.black_box = {"limit": "64 MiB", "command": "pytest -q"}
+    assert paddock("why", "implement").out.splitlines() == [
+        "went over its wall",
+        "  limit    64 MiB",
+        "  command  pytest -q",
+    ]
+    assert paddock("why", "implement", "--json").json == {
+        "sentence": "went over its wall",
+        "black_box": daemon.black_box,
+    }
+
+
+def test_an_unknown_run_is_exit_4(paddock: Paddock) -> None:
+    called = paddock("why", "nobody")
+    assert (called.code, called.err) == (4, "paddock: there is no run 'nobody'\n")
+
+
+def test_a_prefix_of_several_is_bad_usage(paddock: Paddock, daemon: FakeDaemon) -> None:
+    daemon.fails_with = NotFound("r is the beginning of several runs", "ambiguous")
+    assert paddock("why", "r").code == 2
+
+
+def test_a_daemon_that_broke_is_a_bug_and_says_so(paddock: Paddock, daemon: FakeDaemon) -> None:
+    daemon.fails_with = Failed("it broke", "internal")
+    assert paddock("ls").code == 70
+
+
+def test_wait_ends_with_0_when_all_succeeded(paddock: Paddock, daemon: FakeDaemon) -> None:
+    daemon.add("a")
+    daemon.add("b")
+    assert paddock("wait", "a", "b").code == 0
+
+
+def test_wait_ends_with_1_and_says_what_did_not_succeed(
+    paddock: Paddock, daemon: FakeDaemon
+) -> None:
+    daemon.lives["b"] = Life(outcome="failed", exit_code=3, because="ended with exit code 3")
+    daemon.add("a")
+    daemon.add("b")
+    called = paddock("wait", "--json", "a", "b")
+    assert called.code == 1
+    assert called.err == "paddock: b ended: failed (exit code 3)\n"
+    assert [run["name"] for run in called.json] == ["a", "b"]
+
+
+def test_wait_gives_up_in_time(paddock: Paddock, daemon: FakeDaemon) -> None:
+    daemon.lives["a"] = Life(endless=True)
+    daemon.add("a")
+    called = paddock("wait", "--timeout", "10ms", "a")
+    assert (called.code, called.err) == (1, "paddock: not ended in time: a\n")
+
+
+def test_wait_for_an_unknown_run_is_exit_4(paddock: Paddock) -> None:
+    assert paddock("wait", "nobody").code == 4
+    assert paddock("wait").code == 2
+
+
+@pytest.mark.parametrize("command", ["ls", "status", "memory"])
+def test_looking_starts_a_daemon_that_remembers(
+    paddock: Paddock, daemon: FakeDaemon, command: str
+) -> None:
+    daemon.running = False
+    assert paddock(command).code == 0
+    assert daemon.starts == 1
