@@ -221,7 +221,8 @@ def test_a_profile_gives_its_limits_by_option_and_by_the_submitters_variable(
     assert {client.run(name).limit_bytes for name in ("tiny", "by-order", "by-variable")} == {
         400 * 1024 * 1024
     }
-    spec = desk.now(lambda: desk.supervisor.fleet.runs[client.run("tiny").id].spec)
+    run = client.run("tiny").id
+    spec = desk.now(lambda: desk.supervisor.fleet.runs[run].spec)
     assert spec.hard_timeout_s == 1200.0  # twice the 600 s of a simple run
 
 

@@ -20,8 +20,8 @@ from paddock.client import Client
 from paddock.config.places import Places
 from paddock.core.events import Host, Sampled
 from paddock.core.policy import Policy
-from paddock.core.run import Attempt
 from paddock.drivers.fake.driver import FakeDriver
+from paddock.logs.output import OutputStore
 from paddock.ports import Recipe, Store
 from paddock.storage.memory import MemoryStore
 from paddock.supervisor.loop import Supervisor
@@ -32,26 +32,6 @@ from tests.kit import leaks
 from tests.kit.factories import a_host, a_policy
 
 T = TypeVar("T")
-
-
-class Pages:
-    """Output that is only remembered."""
-
-    def __init__(self) -> None:
-        self.written: dict[str, bytearray] = {}
-
-    def append(self, attempt: Attempt, data: bytes) -> None:
-        self.written.setdefault(attempt.run, bytearray()).extend(data)
-
-    def size(self, run: str) -> int:
-        return len(self.written.get(run, b""))
-
-    def read(self, run: str, from_byte: int, most: int) -> bytes:
-        return bytes(self.written.get(run, b"")[from_byte : from_byte + most])
-
-    def tail(self, run: str, lines: int) -> int:
-        kept = bytes(self.written.get(run, b"")).splitlines(keepends=True)
-        return self.size(run) - sum(map(len, kept[-lines:] if lines else []))
 
 
 class ServedDesk:
@@ -65,7 +45,7 @@ class ServedDesk:
         self.home = directory
         self.policy = policy or a_policy()
         self.store = store or MemoryStore()
-        self.output = Pages()
+        self.output = OutputStore(self.places.output)
         self.listen: str | None = None
         self.stops: list[bool] = []
         self.beats: list[tuple[str, Recipe]] = []

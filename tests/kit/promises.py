@@ -25,6 +25,7 @@ from paddock.core.events import (
     Exited,
     Sampled,
     SpawnFailed,
+    StopFound,
     Submitted,
     TimePassed,
 )
@@ -192,6 +193,8 @@ class Promises:
                 continue
             if isinstance(event, Sampled) and self.fleet.ladder.rung >= Rung.PREEMPT:
                 continue  # for the host, not for another run
+            if isinstance(event, StopFound):
+                continue  # decided by a daemon that could not remember it
             victim = change.run
             claimant = self.fleet.runs.get(self.fleet.claimant or "")
             assert claimant is not None, f"{victim.id} is stopped for nobody"

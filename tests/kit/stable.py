@@ -80,7 +80,9 @@ class Stable:
 
     async def go_home(self) -> None:
         """Kill, forget and retire through the driver itself: what then is left is a leak."""
-        driver, keeper = self.driver, self.driver.keeper_pid
+        driver = self.driver
+        await self.until(lambda: leaks.is_alive(driver.keeper_pid))
+        keeper = driver.keeper_pid
         found = look_at(keeper)
         for attempt in self.known:
             driver.kill(attempt, CANCELLED)
@@ -94,7 +96,8 @@ class Stable:
             left = self.processes()
             leaks.end(left | ({keeper: found.start} if found else {}))
         assert left == {}, "processes of ours are left"
-        assert [path.name for path in self.state.rglob("*") if path.is_fifo()] == []
+        fifos = [path.name for path in self.state.rglob("*") if path.is_fifo()]
+        assert fifos == [], "FIFOs are left"
         assert list((self.state / "keeper").glob("*.journal")) == []
         assert (self.state / "keeper.log").read_text(encoding="utf-8") == ""
         # Lines of the event loop's own (its epoll, its wake-up pair) come and go with it.

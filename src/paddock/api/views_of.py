@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -38,7 +37,6 @@ from paddock.wire.views import (
 FIRST_IN_LINE: Final = 5  # of the queue, in a status
 # A sentence costs 30 times what a place does, and nobody reads the 101st.
 SENTENCES: Final = 100
-_BY_SIGNAL: Final = re.compile(r"\bended with signal ([0-9]{1,3})\b")
 
 
 def state_word(state: State) -> StateWord:
@@ -84,16 +82,16 @@ def run_view(supervisor: Supervisor, run: Run, *, told: bool = True) -> RunView:
         submitted_at=clock.wall(run.enqueued_at),
         since_at=clock.wall(state.since_at),
         frozen=str(state.frozen) if isinstance(state, Running) and state.frozen else None,
-        peak_bytes=fleet.demand.peak_of(run.id) if held else None,
+        peak_bytes=_peak(fleet, run),
         expected_bytes=_expected(fleet, run),
-        signal=_signal(ended) if ended is not None and ended.exit_code is None else None,
+        signal=ended.signal if ended else None,
     )
 
 
-def _signal(ended: Ended) -> int | None:
-    """The core keeps an exit code; of a signal it keeps the words."""
-    found = _BY_SIGNAL.search(ended.because)
-    return None if found is None else int(found[1])
+def _peak(fleet: Fleet, run: Run) -> int | None:
+    if isinstance(run.state, Ended):
+        return run.state.peak_bytes
+    return fleet.demand.peak_of(run.id) if run.id in fleet.demand else None
 
 
 def _in_line(fleet: Fleet, run: Run, *, told: bool) -> tuple[int | None, str | None]:

@@ -123,5 +123,4 @@ def _behind(fleet: Fleet, run: Run) -> str:
 
 
 def _names(fleet: Fleet, runs: list[str]) -> str:
-    known = [fleet.runs[run].spec.name if run in fleet.runs else run for run in runs]
-    return " and ".join(known)
+    return " and ".join(map(fleet.name_of, runs))

@@ -105,6 +105,10 @@ class Fleet:
             self.groups[name] = Group(self.policy)
         return self.groups[name]
 
+    def name_of(self, run: str) -> str:
+        """For people; one that the fleet does not know keeps its id."""
+        return self.runs[run].spec.name if run in self.runs else run
+
     def live_runs(self) -> Iterator[Run]:
         return (self.runs[run] for run in self.live)
 

@@ -279,8 +279,10 @@ def conclude(
     elif retry is not None:
         _requeue(fleet, replace(run, limit_bytes=retry.limit_bytes), verdict, delay_s=retry.delay_s)
     else:
-        code = ended.code if ended else None
-        _end(fleet, run, Ended(fleet.now, verdict.outcome, verdict.because, code))
+        how = ended or Exit()
+        peak = max(fleet.demand.peak_of(run.id), how.peak_bytes or 0) or None
+        end = Ended(fleet.now, verdict.outcome, verdict.because, how.code, how.signal, peak)
+        _end(fleet, run, end)
     _teach(fleet, run, verdict, ran_s=ran_s, wall_bytes=wall_bytes)
 
 
@@ -335,9 +337,10 @@ def release_dependents(fleet: Fleet, need: str, outcome: Outcome) -> None:
             assert isinstance(run.state, Queued)
             if outcome is Outcome.SUCCEEDED:
                 unmet = run.state.unmet - {name}
-                fleet.move(run, replace(run.state, unmet=unmet), f"{name} succeeded")
+                text = f"{fleet.name_of(name)} succeeded"
+                fleet.move(run, replace(run.state, unmet=unmet), text)
                 continue
-            text = f"it needs {name}, which ended as {outcome}"
+            text = f"it needs {fleet.name_of(name)}, which ended as {outcome}"
             fleet.move(run, Ended(fleet.now, Outcome.SKIPPED, text), text)
             ended.append((dependent, Outcome.SKIPPED))
 

@@ -177,6 +177,8 @@ class Ended:
     outcome: Outcome
     because: str
     exit_code: int | None = None
+    signal: int | None = None  # that ended the last attempt
+    peak_bytes: int | None = None  # of the last attempt, as far as it was seen
 
     @property
     def deadline_at(self) -> float | None:

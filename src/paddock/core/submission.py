@@ -95,7 +95,7 @@ def _problem_of(
         if outcome is None:
             return f"it needs {need}, and there is no such run"
         if outcome is not Outcome.SUCCEEDED:
-            return f"it needs {need}, which ended as {outcome}"
+            return f"it needs {fleet.name_of(need)}, which ended as {outcome}"
     return cannot_ever_fit(spec.limit_bytes, fleet.policy)
 
 

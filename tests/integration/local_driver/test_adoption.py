@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import signal
@@ -176,9 +177,8 @@ async def test_without_keeper_and_daemon_the_living_are_found_by_their_marks(
     await stable.hear(Started, lives)
     await stable.hear(Started, gone)
     gone_pid = next(pid for pid in stable.processes() if b"sleep" in leaks.read_proc(pid, "comm"))
-    driver = stable.driver
     end_keeper(stable)
-    driver.close()
+    stable.driver.close()
     os.kill(gone_pid, signal.SIGKILL)
     stable.heard.clear()
     assert stable.connect() == {lives, gone, ended}
@@ -230,12 +230,10 @@ async def test_what_a_dead_keeper_left_goes_once_it_is_forgotten(stable: Stable)
 async def test_a_newer_daemon_takes_over_and_the_older_one_is_told(stable: Stable) -> None:
     attempt = stable.start(*agent("chatter"))
     await stable.hear(Started, attempt)
-    older, told = stable.driver, []
-    older.on_superseded = lambda: told.append(True)
+    told: list[bool] = []
+    stable.driver.on_superseded = lambda: told.append(True)
     # As the daemon does it: connecting waits for the older one to let go of the output.
     newer = LocalDriver(stable.state / "keeper", stable.state / "output", epoch=2)
-    import asyncio
-
     await asyncio.to_thread(newer.connect)
     stable.driver = newer
     assert newer.adopt(stable.heard.append) == {attempt}
@@ -249,8 +247,10 @@ async def test_a_newer_daemon_takes_over_and_the_older_one_is_told(stable: Stabl
 
 @in_a_stable
 async def test_an_older_daemon_that_does_not_let_go_is_not_written_over(stable: Stable) -> None:
-    """It cannot: the loop it would hear it in is busy with this very test."""
+    """It cannot: the loop in which it would hear of the newer one is held up by this very call."""
+    told: list[bool] = []
+    stable.driver.on_superseded = lambda: told.append(True)
     with pytest.raises(DriverTrouble, match="still moves"):
         LocalDriver(stable.state / "keeper", stable.state / "output", epoch=2).connect()
-    stable.connect()
+    await stable.until(lambda: told == [True])
     stable.connect()

@@ -341,6 +341,9 @@ class LocalDriver:
                 self._estate.forgot(life.mark)
             elif not life.is_over:
                 self._orphan(life, records.get(life.mark), life.mark in living)
+        for attempt, fifo in self._names.left_fifos().items():
+            if attempt not in self._lives:  # it died before it heard that it may forget them
+                remove(str(fifo))
         self._estate.tidy()
 
     def no_keeper(self, reason: str) -> None:

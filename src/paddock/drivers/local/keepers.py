@@ -75,6 +75,7 @@ class Keepers:
         self._closed = False
         self._deaths: deque[float] = deque(maxlen=MOST_DEATHS)
         self._pause_s = FIRST_PAUSE_S
+        self._came_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._launch_fd = -1
         self._launch: Launch | None = None
@@ -198,7 +199,10 @@ class Keepers:
             log.error("keeper %s is dead; another one is started", self.facts.get("pid"))
             self._listener.keeper_died(self.facts)
             self.facts = {}
-        self._deaths.append(time.monotonic())
+        now = time.monotonic()
+        self._deaths.append(now)
+        if now - self._came_at > DEATHS_WITHIN_S:
+            self._pause_s = FIRST_PAUSE_S
         often = len(self._deaths) == MOST_DEATHS
         if often and self._deaths[-1] - self._deaths[0] < DEATHS_WITHIN_S:
             self._despair(f"keepers die: {MOST_DEATHS} in the last minute")
@@ -207,7 +211,7 @@ class Keepers:
 
     def _despair(self, reason: str) -> None:
         assert self._listener is not None
-        log.error("no keeper for %.0f s: %s", self._pause_s, reason)
+        log.error("no keeper for %.2g s: %s", self._pause_s, reason)
         self._listener.no_keeper(reason)
         self._timer = asyncio.get_running_loop().call_later(self._pause_s, self._again)
         self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
@@ -268,7 +272,7 @@ class Keepers:
         self._greeting = None
         line.on_gone(self._gone)
         self.facts, self._line = reply, line
-        self._pause_s = FIRST_PAUSE_S
+        self._came_at = time.monotonic()
         self._list(line, 0, lambda: self._came(the_same=the_same))
 
     def _gone_before_it_answered(self) -> None:

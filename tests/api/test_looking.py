@@ -1,0 +1,203 @@
+"""Requests that change nothing: they say what is true, and quickly."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from paddock import __version__
+from paddock.client import BadRequest, Client, NotFound, Refused
+from paddock.core.breaker import Open
+from paddock.core.events import Sampled
+from paddock.core.run import Attempt
+from tests.kit.desk import ServedDesk, a_desk, an_agent
+from tests.kit.factories import a_host, a_policy
+from tests.kit.raw_http import ask
+from tests.kit.waiting import until
+
+GIB = 1 << 30
+
+
+def test_the_status_has_the_host_the_fleet_the_queue_and_the_counts(
+    desk: ServedDesk, client: Client
+) -> None:
+    runs = [an_agent(f"a{n}", "sleep=60", memory_bytes=5 * GIB) for n in range(4)]
+    client.submit(desk.order(*runs))
+    until(lambda: client.status().counts["running"] == 2)
+    status = client.status()
+    assert status.host is not None and status.host.ladder == "calm"
+    assert (status.fleet.limit_bytes, status.fleet.expected_bytes) == (12 * GIB, 10 * GIB)
+    assert status.counts["queued"] == 2 and status.queue.waiting == 2
+    assert [run.place for run in status.queue.first] == [1, 2]
+    assert (status.driver, status.trouble, status.breakers) == ("fake", None, ())
+
+
+def test_the_daemon_says_who_and_where_it_is(desk: ServedDesk, client: Client) -> None:
+    view = client.daemon()
+    assert view.version == __version__
+    assert (view.socket, view.state) == (str(desk.places.socket), str(desk.places.state))
+    assert view.uptime_s >= 0 and view.epoch == 1 and view.keeper_pid is None
+
+
+def test_runs_are_listed_at_work_first_then_as_they_will_be_served(
+    desk: ServedDesk, client: Client
+) -> None:
+    big = 5 * GIB
+    client.submit(desk.order(*(an_agent(f"a{n}", "sleep=60", memory_bytes=big) for n in range(3))))
+    client.submit(desk.order(an_agent("urgent", memory_bytes=big, priority="high")))
+    client.submit(desk.order(an_agent("later", needs=("a0",))))
+    client.submit(desk.order(an_agent("small", memory_bytes=GIB // 2)))
+    until(lambda: client.run("small").state == "ended")
+    assert [run.name for run in client.runs()] == ["a0", "a1", "urgent", "a2", "later"]
+    assert [run.name for run in client.runs(state="queued", limit=1)] == ["urgent"]
+    assert [run.name for run in client.runs(all=True)][-1] == "small"
+    assert [run.name for run in client.runs(state="ended")] == ["small"]
+
+
+def test_the_ended_are_listed_from_the_store_newest_first(tmp_path: Path) -> None:
+    with a_desk(tmp_path, policy=a_policy(keep_ended=2)) as desk, desk.client() as client:
+        for number in range(5):
+            [run] = client.submit(desk.order(an_agent(f"r{number}"))).runs
+            client.wait([run.id])
+        assert [run.name for run in client.runs(all=True)] == ["r4", "r3", "r2", "r1", "r0"]
+        assert [run.name for run in client.runs(all=True, limit=2)] == ["r4", "r3"]
+        assert client.run("r0").outcome == "succeeded"
+
+
+def test_a_run_that_ended_says_how(desk: ServedDesk, client: Client) -> None:
+    client.submit(desk.order(an_agent("code", "exit=7"), an_agent("killed", "die=9")))
+    code, killed = client.wait(["code", "killed"])
+    assert (code.outcome, code.exit_code, code.signal) == ("failed", 7, None)
+    assert (killed.outcome, killed.exit_code, killed.signal) == ("failed", None, 9)
+    assert code.sentence.startswith("failed: ") and code.because in code.sentence
+    assert code.submitted_at is not None and abs(code.submitted_at - time.time()) < 60
+
+
+def test_a_story_has_every_move_with_the_clock_on_the_wall(
+    desk: ServedDesk, client: Client
+) -> None:
+    client.submit(desk.order(an_agent("one")))
+    client.wait(["one"])
+    moves = client.story("one")
+    assert [move.state for move in moves] == ["queued", "starting", "running", "ended"]
+    assert all(abs(move.at - time.time()) < 60 for move in moves)
+
+
+def test_why_gives_the_sentence(desk: ServedDesk, client: Client) -> None:
+    client.submit(desk.order(an_agent("base", "sleep=60"), an_agent("top", needs=("base",))))
+    assert client.why("top").sentence == "waits for base to succeed"
+    assert client.why("base").sentence.startswith(("running for", "starting for"))
+
+
+def test_memory_is_told_for_each_that_holds_some(desk: ServedDesk, client: Client) -> None:
+    [run] = client.submit(desk.order(an_agent("eats", "sleep=60", memory_bytes=2 * GIB))).runs
+    until(lambda: client.run(run.id).state == "running")
+    used = {Attempt(run.id, 1): GIB}
+    desk.now(lambda: desk.supervisor.post(Sampled(0.0, a_host(), used)))
+    [view] = client.memory()
+    assert (view.name, view.used_bytes, view.limit_bytes) == ("eats", GIB, 2 * GIB)
+    assert client.run("eats").memory_bytes == GIB
+
+
+def test_what_was_learned_is_told_by_group(desk: ServedDesk, client: Client) -> None:
+    client.submit(desk.order(an_agent("one", group="coder")))
+    client.wait(["one"])
+    [view] = client.learned()
+    assert (view.group, view.attempts, view.typical_bytes) == ("coder", 1, None)
+
+
+def test_breakers_are_told_and_can_be_reset(desk: ServedDesk, client: Client) -> None:
+    client.submit(desk.order(*(an_agent(f"a{n}", "exit=1", group="bad") for n in range(3))))
+    client.wait(["a0", "a1", "a2"])
+    [view] = client.breakers()
+    assert (view.group, view.state, view.failures) == ("bad", "open", 3)
+    assert view.retry_in_s is not None and 0 < view.retry_in_s <= 60
+    assert client.status().breakers == (view,) or client.status().breakers[0].group == "bad"
+    assert desk.now(lambda: isinstance(desk.supervisor.fleet.group("bad").breaker, Open))
+    assert client.reset_breaker("bad").state == "closed"
+    assert client.breakers() == []
+    with pytest.raises(NotFound, match="there is no group 'nobody'"):
+        client.reset_breaker("nobody")
+
+
+def test_waiting_answers_when_all_have_ended(desk: ServedDesk, client: Client) -> None:
+    client.submit(desk.order(an_agent("short", "sleep=0.05"), an_agent("long", "sleep=0.2")))
+    views = client.wait(["long", "short"])
+    assert [view.name for view in views] == ["long", "short"]
+    assert {view.state for view in views} == {"ended"}
+
+
+def test_waiting_in_vain_answers_after_the_timeout(desk: ServedDesk, client: Client) -> None:
+    client.submit(desk.order(an_agent("long", "sleep=60")))
+    began = time.monotonic()
+    [view] = client.wait(["long"], timeout_s=0.1)
+    assert view.state in ("starting", "running")
+    assert time.monotonic() - began < 5
+
+
+def test_one_who_leaves_while_waiting_is_not_waited_for(desk: ServedDesk, client: Client) -> None:
+    [run] = client.submit(desk.order(an_agent("long", "sleep=60"))).runs
+    body = b'{"runs": ["%s"], "timeout_s": 3000}' % run.id.encode()
+    from tests.kit.raw_http import connect
+
+    with connect(desk.places.socket) as line:
+        head = f"POST /v1/wait HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+        line.sendall(head.encode() + body)
+        until(lambda: desk.now(lambda: len(desk.server._state.tasks)))  # noqa: SLF001
+    until(lambda: desk.now(lambda: not desk.server._state.tasks))  # noqa: SLF001
+
+
+def test_a_run_is_found_by_id_prefix_and_name(desk: ServedDesk, client: Client) -> None:
+    [first] = client.submit(desk.order(an_agent("same", "sleep=60"))).runs
+    [second] = client.submit(desk.order(an_agent("same", "sleep=60"))).runs
+    assert client.run(first.id).id == first.id
+    assert client.run(first.id[:6]).id == first.id
+    assert client.run("same").id == second.id
+
+
+def test_what_is_not_there_or_not_clear_is_said(desk: ServedDesk, client: Client) -> None:
+    with pytest.raises(NotFound, match="there is no run 'nobody'"):
+        client.run("nobody")
+    with pytest.raises(NotFound):
+        client.run("")
+    with pytest.raises(NotFound):
+        client.story("ä b/../?#%00")
+    client.submit(desk.order(*(an_agent(f"a{n}", memory_bytes=GIB) for n in range(40))))
+    ids = [run.id for run in client.runs(all=True)]
+    first = next(one[0] for one in ids if sum(other[0] == one[0] for other in ids) > 1)
+    with pytest.raises(Refused, match="could be") as refused:
+        client.run(first)
+    assert refused.value.code == "ambiguous"
+
+
+@pytest.mark.parametrize("query", ["state=gone", "limit=-1", "limit=1e9", "all=maybe", "unknown=1"])
+def test_a_query_that_makes_no_sense_is_declined(desk: ServedDesk, query: str) -> None:
+    answer = ask(desk.places.socket, "GET", f"/v1/runs?{query}")
+    assert answer.status == 400
+    assert answer.json["code"] == "bad_request" and "\n" not in answer.message
+
+
+def test_unknown_paths_and_methods_are_problems_too(desk: ServedDesk) -> None:
+    assert ask(desk.places.socket, "GET", "/v2/status").json["code"] == "not_found"
+    wrong = ask(desk.places.socket, "DELETE", "/v1/runs")
+    assert (wrong.status, wrong.json["code"]) == (405, "bad_request")
+    with desk.client() as client, pytest.raises(BadRequest):
+        client.runs(state="gone")  # type: ignore[arg-type]
+
+
+def test_a_status_takes_no_longer_with_ten_thousand_in_the_queue(tmp_path: Path) -> None:
+    with a_desk(tmp_path, policy=a_policy(queue_depth=20_000)) as desk, desk.client() as client:
+        empty = _quickest(client)
+        client.submit(desk.order(*(an_agent(f"r{n}", "sleep=60") for n in range(10_000))))
+        assert _quickest(client) < empty + 0.02
+
+
+def _quickest(client: Client) -> float:
+    times = []
+    for _ in range(10):
+        began = time.perf_counter()
+        client.status()
+        times.append(time.perf_counter() - began)
+    return min(times)
