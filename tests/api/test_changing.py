@@ -64,7 +64,7 @@ def test_the_name_of_a_heartbeat_removes_it_and_ends_its_beat(
 ) -> None:
     beat = HeartbeatRequest(every_s=1.0, run=an_agent("health", "sleep=60"))
     client.submit(desk.order(heartbeats=(beat,)))
-    until(lambda: client.runs(), within_s=10)
+    until(client.runs, within_s=10)
     killed = client.kill(["health"])
     assert killed.heartbeats == ("health",) and len(killed.runs) == 1
     until(lambda: client.runs() == [])

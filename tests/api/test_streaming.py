@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -124,7 +125,7 @@ def test_whoever_comes_back_hears_what_was_missed(desk: ServedDesk, client: Clie
 def test_an_event_that_is_no_longer_kept_is_a_comment(desk: ServedDesk, client: Client) -> None:
     client.submit(desk.order(an_agent("one")))
     client.wait(["one"])
-    desk.now(lambda: desk.supervisor.news._recent.clear())  # noqa: SLF001
+    desk.now(desk.supervisor.news._recent.clear)  # noqa: SLF001
     assert b"no longer there" in _first(desk, "2")
     assert b"of another daemon" in _first(desk, "999")
     assert b": hello\n" in _first(desk, "nonsense")
@@ -158,7 +159,7 @@ def test_a_slow_reader_of_events_misses_some_and_sees_the_gap(
     later = [next(events).n for _ in range(news.KEPT)]
     assert first.n == 1
     assert later[-1] > 3 * news.KEPT - 10
-    assert any(after - before > 1 for before, after in zip(later, later[1:], strict=False))
+    assert any(after - before > 1 for before, after in pairwise(later))
 
 
 def test_a_stream_of_events_shows_that_it_is_alive(

@@ -34,7 +34,8 @@ log = logging.getLogger("paddock.api")
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """An answer without an end in sight. An empty piece is a sign of life that is not sent."""
+    """An answer without an end in sight. Its first piece comes at once and shows that everything
+    is in place, so that whoever sees the head of the answer misses nothing; it may be empty."""
 
     pieces: AsyncGenerator[bytes, None]
     media_type: str
@@ -92,8 +93,10 @@ async def send_body(send: Send, status: int, body: bytes) -> None:
 
 
 async def _send_stream(stream: Stream, receive: Receive, send: Send, *, path: str) -> None:
+    first = await anext(stream.pieces)
     headers = [(b"content-type", stream.media_type.encode()), _FRESH]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": first, "more_body": True})
     sending = asyncio.ensure_future(_send_pieces(stream, send))
     leaving = asyncio.ensure_future(_until_gone(receive))
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import Final
 
 import msgspec
@@ -36,7 +36,15 @@ async def log(desk: Desk, asked: Asked) -> Stream:
         wanted = lines
         from_byte = await desk.aside(lambda: output.tail(run.id, wanted), within_s=None)
     read = _follow if asked.flag("follow") else _read
-    return Stream(read(desk, run, from_byte or 0), "application/octet-stream")
+    return Stream(_begun(read(desk, run, from_byte or 0)), "application/octet-stream")
+
+
+async def _begun(pieces: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """The head of the answer does not wait for the run's first word."""
+    yield b""
+    async with aclosing(pieces):
+        async for piece in pieces:
+            yield piece
 
 
 async def _read(desk: Desk, run: Run, at: int) -> AsyncGenerator[bytes, None]:

@@ -39,7 +39,8 @@ class Lines:
     def show(self, runs: Sequence[RunView], heartbeats: Sequence[HeartbeatView]) -> None:
         del heartbeats
         changed = [run for run in runs if self._seen.get(run.id) != (run.state, run.attempt)]
-        for run in sorted(changed, key=lambda run: run.since_at or 0.0):
+        # Rounded: what happened in one step keeps the order of the file.
+        for run in sorted(changed, key=lambda run: round(run.since_at or 0.0, 1)):
             self._seen[run.id] = (run.state, run.attempt)
             self._write(f"{clock_time(run.since_at)} {safe(run.name)} {_change(run)}")
         self._stream.flush()
@@ -86,7 +87,7 @@ class Redrawn:
         self._drawn = 0
 
     def _table(self, runs: Sequence[RunView], room: int, width: int) -> Iterator[str]:
-        ordered = sorted(runs, key=lambda run: (_ORDER.index(run.state), -(run.since_at or 0.0)))
+        ordered = sorted(runs, key=_urgency)
         now = time.time()
         rows = [_row(run, now) for run in ordered[:room]]
         yield from table(_COLUMNS, rows, width=width - 1, colour=coloured(self._stream))
@@ -110,6 +111,12 @@ class Redrawn:
             return 24
 
 
+def _urgency(run: RunView) -> tuple[int, float]:
+    """Of those that have ended the newest first; the others as in the file."""
+    ended = run.state == "ended"
+    return _ORDER.index(run.state), -round(run.since_at or 0.0, 1) if ended else 0.0
+
+
 def _change(run: RunView) -> str:
     if run.state == "ended":
         return f"ended: {safe(in_words(run))}"
@@ -124,4 +131,6 @@ def _change(run: RunView) -> str:
 def _row(run: RunView, now: float) -> Row:
     ended = run.state == "ended"
     for_s = "" if ended or run.since_at is None else format_duration(max(0.0, now - run.since_at))
-    return (safe(run.name), state_cell(run), for_s, memory_text(run), Cell(why_text(run), "grey"))
+    # "running for 3 s" says nothing that the columns before it do not.
+    why = "" if run.state == "running" and run.frozen is None else why_text(run)
+    return (safe(run.name), state_cell(run), for_s, memory_text(run), Cell(why, "grey"))

@@ -17,7 +17,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from paddock.wire import views as v
 from paddock.wire.run_request import PriorityWord
@@ -52,6 +52,9 @@ class call(Generic[P, T]):  # noqa: N801 - it is used as a decorator
         functools.update_wrapper(self, plan)  # type: ignore[arg-type]
 
     @overload
+    def __get__(self, client: None, kind: type) -> Self: ...
+
+    @overload
     def __get__(self, client: SyncSide, kind: type | None = None) -> Callable[P, T]: ...
 
     @overload
@@ -75,6 +78,9 @@ class stream(Generic[P, T]):  # noqa: N801 - likewise
     def __init__(self, plan: Callable[Concatenate[Any, P], StreamAsk[T]]) -> None:
         self._plan = plan
         functools.update_wrapper(self, plan)  # type: ignore[arg-type]
+
+    @overload
+    def __get__(self, client: None, kind: type) -> Self: ...
 
     @overload
     def __get__(self, client: SyncSide, kind: type | None = None) -> Callable[P, Iterator[T]]: ...

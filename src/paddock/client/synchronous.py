@@ -6,7 +6,7 @@ import socket
 import time
 from collections.abc import Generator, Iterator
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar, cast
 
 from paddock.config.places import Places
 
@@ -101,11 +101,20 @@ class Client(Endpoints, SyncSide):
                 wire.close()
 
     def follow(self, ask: StreamAsk[T]) -> Iterator[T]:
-        """On a connection of its own, which is closed when the iterator is."""
+        """On a connection of its own, which is closed when the iterator is. The answer has begun
+        when this returns: what happens from now on is in it."""
+        items = self._items(ask)
+        next(items)
+        return items
+
+    def _items(self, ask: StreamAsk[T]) -> Iterator[T]:
         line, wire = self._new()
         feed = ask.reader()
         try:
-            for piece in _pieces(line.stream(ask), wire):
+            pieces = _pieces(line.stream(ask), wire)
+            next(pieces)
+            yield cast(T, None)
+            for piece in pieces:
                 yield from feed(piece)
         finally:
             wire.close()

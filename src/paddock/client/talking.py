@@ -58,7 +58,7 @@ Talk = Generator[Deed, bytes, T]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Of a stream: something for whoever reads it."""
+    """Of a stream: something for whoever reads it. The first is empty: the answer has begun."""
 
     data: bytes
 
@@ -103,6 +103,7 @@ class Line:
             head = yield from self._head(ask.answer_s)
             if head.status_code != 200:
                 raise _problem(head.status_code, (yield from self._body(ask.answer_s)))
+            yield Piece(b"")
             while not isinstance(event := (yield from self._event(ask.answer_s)), h11.EndOfMessage):
                 if isinstance(event, h11.Data):
                     yield Piece(bytes(event.data))

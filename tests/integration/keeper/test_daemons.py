@@ -207,3 +207,45 @@ def test_a_socket_that_was_swept_away_comes_back(kept: Keeping) -> None:
     until((kept.directory / "keeper.sock").exists)
     kept.connect()
     assert kept.spawn("a", ["true"])["state"] == "starting"
+
+
+def test_what_was_said_before_hanging_up_counts(kept: Keeping) -> None:
+    """Even if the first answer finds nobody any more."""
+    kept.spawn("a", ["true"])
+    kept.ended("a")
+    os.kill(kept.pid, signal.SIGSTOP)
+    until(lambda: stopped(kept))
+    for _ in range(50):
+        kept.client.ask("list")
+    kept.client.ask("forget", attempt="a")
+    kept.client.close()
+    os.kill(kept.pid, signal.SIGCONT)
+    kept.connect()
+    assert kept.known("a") == {}
+
+
+def test_who_asks_without_a_number_hears_only_of_what_went_wrong(kept: Keeping) -> None:
+    for attempt in ("a", "b"):
+        kept.client.queue({"do": "forget", "attempt": attempt}, answered=False)
+    kept.client.queue({"do": "no such thing"}, answered=False)
+    kept.client.flush()
+    came = until(lambda: list(kept.client.receive()))
+    assert [message["error"] for message in came] == ["unknown_request"]
+
+
+def test_a_kill_that_a_dead_daemon_had_asked_for_is_done_and_explained(kept: Keeping) -> None:
+    kept.spawn("a", ["sleep", "1000"])
+    kept.running("a")
+    old, new = kept.client, kept.visit()
+    new.hello(None)
+    os.kill(kept.pid, signal.SIGSTOP)
+    until(lambda: stopped(kept))
+    number = new.ask("hello", version=1, epoch=2)
+    why = {"outcome": "cancelled", "because": "killed on request"}
+    old.ask("kill_all", attempt="a", why=why)
+    old.close()
+    os.kill(kept.pid, signal.SIGCONT)
+    new.answer_to(number)
+    kept.epoch, kept.client = 2, new
+    ended = kept.ended("a")
+    assert (ended["signal"], ended["stop"]) == (signal.SIGKILL, why)

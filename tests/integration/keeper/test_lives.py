@@ -229,3 +229,40 @@ def test_fifty_agents_at_once(kept: Keeping) -> None:
         kept.client.answer_to(number)
     for n in range(50):
         assert kept.ended(f"a{n}")["exit_code"] == n
+
+
+def test_whether_anything_is_left_is_said_with_the_end_and_when_it_changes(kept: Keeping) -> None:
+    kept.spawn("clean", ["true"])
+    assert kept.ended("clean")["empty"]
+    kept.spawn("haunted", ["sh", "-c", "setsid -f sleep 0.3"])
+    assert not kept.ended("haunted")["empty"]
+    kept.spawn("other", ["true"])
+    assert kept.ended("other")["empty"], "whose stray it is makes the difference"
+    until(lambda: kept.known("haunted")["empty"])
+    told = [
+        one["empty"] for one in kept.client.events if one["attempt"] == "haunted" and "empty" in one
+    ]
+    assert told == [False, True]
+
+
+def test_an_orphan_without_mark_and_session_is_nobodys(kept: Keeping) -> None:
+    """The one way out: parent, session and environment left all at once."""
+    kept.spawn("a", ["sh", "-c", "setsid -f env -i sleep 0.3"])
+    assert kept.ended("a")["state"] == "exited"
+
+
+@pytest.mark.parametrize(
+    ("argv", "more", "permanent"),
+    [
+        (["no-such-command"], {}, True),
+        (["/etc/passwd"], {}, True),
+        (["true"], {"cwd": "/no/such/place"}, True),
+        (["true"], {"stdin": "/no/such/file"}, True),
+        (["true"], {"cgroups": ["/no/cgroup.procs"]}, False),
+    ],
+)
+def test_it_is_said_whether_the_same_start_would_fail_again(
+    kept: Keeping, argv: list[str], more: dict[str, object], *, permanent: bool
+) -> None:
+    kept.spawn("a", argv, **more)
+    assert kept.ended("a")["permanent"] is permanent

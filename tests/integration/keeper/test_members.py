@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from paddock.drivers.local.keeper.members import look_at, send
+from paddock.drivers.local.keeper_client import journals
 from tests.kit import leaks
 from tests.kit.keeping import Keeping, agent
 from tests.kit.waiting import until
@@ -83,3 +84,31 @@ def test_an_attempt_that_is_not_known_is_refused(kept: Keeping, request_name: st
     number = kept.client.ask(request_name, attempt="nobody", signal=9)
     with pytest.raises(Exception, match="no such attempt"):
         kept.client.answer_to(number)
+
+
+def test_why_it_is_killed_is_written_down_before_it_is_dead(kept: Keeping) -> None:
+    kept.spawn("a", ["sleep", "1000"])
+    why = {"outcome": "cancelled", "because": "nobody wants it"}
+    kept.running("a")
+    kept.client.call("kill_all", attempt="a", why=why)
+    kept.client.call("kill_all", attempt="a", why=why)
+    kept.client.call("kill_all", attempt="a")
+    assert kept.ended("a")["stop"] == why
+    ((_, *records),) = journals(kept.directory).values()
+    assert [(record["state"], record["stop"]) for record in records] == [
+        ("running", why),
+        ("exited", why),
+    ]
+
+
+def stop_all(kept: Keeping) -> int:
+    asked = kept.client.call("signal", attempt="a", signal=signal.SIGSTOP, to="members")
+    return int(asked["sent"])
+
+
+def test_a_stopped_process_is_not_stopped_again(kept: Keeping) -> None:
+    kept.spawn("a", agent("forker", 3))
+    until(lambda: len(members(kept, "a")) == 4)
+    assert stop_all(kept) == 4
+    until(lambda: stop_all(kept) == 0)
+    assert kept.client.call("kill_all", attempt="a")["left"] == []

@@ -13,7 +13,7 @@ import pytest
 from paddock.core.events import AttemptLost, Emptied, Exited, SpawnFailed, Started, StopFound
 from paddock.core.run import Attempt, Outcome
 from paddock.drivers.local.driver import DriverTrouble, LocalDriver
-from paddock.drivers.local.keeper.members import look_at
+from paddock.drivers.local.keeper.members import look_at, read_proc
 from paddock.ports import Stop
 from tests.kit import leaks
 from tests.kit.keeping import AGENTS, PYTHON, agent
@@ -176,7 +176,7 @@ async def test_without_keeper_and_daemon_the_living_are_found_by_their_marks(
     await stable.hear(Exited, ended)
     await stable.hear(Started, lives)
     await stable.hear(Started, gone)
-    gone_pid = next(pid for pid in stable.processes() if b"sleep" in leaks.read_proc(pid, "comm"))
+    gone_pid = next(pid for pid in stable.processes() if b"sleep" in read_proc(pid, "comm"))
     end_keeper(stable)
     stable.driver.close()
     os.kill(gone_pid, signal.SIGKILL)

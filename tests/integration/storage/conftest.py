@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.kit.disks import SmallDisk, a_small_disk
 
 
 def _descriptors() -> set[str]:
@@ -31,42 +32,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "state" / "fleet.db"
 
 
-class SmallDisk:
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self._ballast = root / "ballast"
-
-    def fill(self, *, leave_bytes: int = 0) -> None:
-        room = os.statvfs(self.root)
-        size = room.f_bavail * room.f_frsize - leave_bytes
-        with self._ballast.open("wb") as file:
-            file.write(b"x" * max(size, 0))
-
-    def make_room(self) -> None:
-        self._ballast.unlink()
-
-    def make_read_only(self) -> None:
-        _run("mount", "-o", "remount,ro", str(self.root))
-
-
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    if os.geteuid() != 0:
-        pytest.skip("no right to mount a file system")
-    root = tmp_path / "disk"
-    root.mkdir(mode=0o700)
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs", str(root)],
-        capture_output=True,
-        check=False,
-    )
-    if mounted.returncode:
-        pytest.skip("no right to mount a file system")
-    try:
-        yield SmallDisk(root)
-    finally:
-        _run("umount", str(root))
-
-
-def _run(*command: str) -> None:
-    subprocess.run(command, check=True, capture_output=True)
+    with a_small_disk(tmp_path) as disk:
+        yield disk

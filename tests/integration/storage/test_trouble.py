@@ -28,7 +28,7 @@ from paddock.storage.errors import (
     StoreUnsafe,
 )
 from paddock.storage.sqlite import SqliteStore, open_store
-from tests.integration.storage.conftest import SmallDisk
+from tests.kit.disks import SmallDisk
 from tests.kit.remembering import moved, numbered, submitted
 
 PAGE = 4096

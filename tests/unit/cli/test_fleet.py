@@ -166,12 +166,12 @@ def test_on_a_terminal_the_table_is_drawn_over_itself(daemon: FakeDaemon) -> Non
     beat = HeartbeatView(
         name="health", every_s=30.0, next_in_s=2.0, beats=4, skipped_pressure=0, skipped_busy=0
     )
-    daemon.add("implement", sentence="running for 3 s\x1b[2J")
+    daemon.add("implement", state="stopping", sentence="told to stop\x1b[2J")
     daemon.add("review", state="ended", outcome="failed", exit_code=1, because="ended")
     drawn.show(list(daemon.runs.values()), [beat])
     drawn.show(list(daemon.runs.values()), [beat])
     text = stream.getvalue()
-    assert "2 runs: 1 running, 1 failed" in text
+    assert "2 runs: 1 stopping, 1 failed" in text
     assert "heartbeat health every 30 s, next in 2 s (4 beats)" in text
     assert text.count("\x1b[5F") == 1
     assert "\x1b[2J" not in text

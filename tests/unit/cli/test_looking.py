@@ -148,6 +148,13 @@ def test_a_prefix_of_several_is_bad_usage(paddock: Paddock, daemon: FakeDaemon) 
     assert paddock("why", "r").code == 2
 
 
+def test_a_daemon_that_goes_away_in_mid_answer_is_exit_69(
+    paddock: Paddock, daemon: FakeDaemon
+) -> None:
+    daemon.fails_with = Failed("the daemon broke off", "lost")
+    assert paddock("ls").code == 69
+
+
 def test_a_daemon_that_broke_is_a_bug_and_says_so(paddock: Paddock, daemon: FakeDaemon) -> None:
     daemon.fails_with = Failed("it broke", "internal")
     assert paddock("ls").code == 70

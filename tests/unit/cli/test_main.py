@@ -95,3 +95,16 @@ def test_a_reader_that_leaves_is_no_error() -> None:
         err = process.stderr.read()
     assert err == b""
     assert process.returncode == ExitCode.BROKEN_PIPE
+
+
+def test_status_imports_nothing_that_takes_its_time() -> None:
+    code = (
+        "import sys, paddock.cli.main, paddock.cli.status, paddock.client, paddock.client.starting;"
+        "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+        "; print(*(name for name in sys.modules if name.startswith('paddock.')))"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    packages, ours = (set(line.split()) for line in found.stdout.splitlines())
+    heavy = {"asyncio", "yaml", "rich", "pydantic", "apsw", "starlette", "uvicorn", "subprocess"}
+    assert packages & (heavy | {"difflib", "httptools", "logging", "platformdirs"}) == set()
+    assert not {"paddock.core.policy", "paddock.core.run", "paddock.config.settings"} & ours

@@ -306,10 +306,11 @@ class LocalDriver:
     def record_came(self, record: Message) -> None:
         attempt = attempt_in(record["attempt"])
         life = self._lives.get(attempt) if attempt is not None else None
-        if life is None:
-            if record["attempt"] not in self._unsaid:
-                self._found[record["attempt"]] = record  # for `adopt`
-        elif life.has_keeper:
+        if life is None and not self._has_adopted:
+            self._found[record["attempt"]] = record
+        elif life is None and record["state"] in ("exited", "spawn_failed"):
+            self._keepers.ask("forget", attempt=record["attempt"])  # it did not hear us then
+        elif life is not None and life.has_keeper:
             self._now_kept(life)
             self._telling.seen(life, record)
 

@@ -115,7 +115,8 @@ class Keepers:
         except BaseException as error:
             client.close()
             if isinstance(error, KeeperRefused):
-                raise DriverTrouble(f"another daemon has come since: {error}") from None
+                newer = "another daemon has come since: " if error.code == "old_epoch" else ""
+                raise DriverTrouble(f"{newer}{error}") from None
             raise
         self._met = client
         return records

@@ -1,7 +1,7 @@
-"""Leaving an agent's cgroup at birth: who is started inside an agent must not be charged to it,
-frozen with it, or killed with it. For the keeper and the daemon.
+"""Leaving an agent's cgroup at birth, for the keeper and the daemon.
 
-Told by the path and not by the environment, which an agent may have cleared: agents live in
+Who is started inside an agent must not be charged to it, frozen with it or killed with it. Told by
+the path and not by the environment, which an agent may have cleared: agents live in
 `…/paddock…/fleet/LEAF`, and who looks after them in `…/paddock…/supervisor` beside it.
 """
 

@@ -1,0 +1,97 @@
+"""The socket: found wherever its directory lies, put back when taken away, gone at the end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from paddock.api.binding import CannotListen, bind_unix, identity, split_address
+from paddock.client import Client, Failed, NoDaemon
+from tests.kit.desk import ServedDesk, a_desk, an_agent
+from tests.kit.waiting import until
+
+
+def test_a_path_that_is_too_long_for_a_socket_works_all_the_same(tmp_path: Path) -> None:
+    deep = tmp_path / ("d" * 100) / ("e" * 100)
+    deep.mkdir(parents=True)
+    with a_desk(deep) as desk, desk.client() as client:
+        assert client.daemon().socket == str(desk.places.socket)
+
+
+def test_a_socket_that_was_removed_is_there_again_within_a_second(desk: ServedDesk) -> None:
+    with desk.client() as before:
+        before.status()
+        desk.places.socket.unlink()
+        until(desk.places.socket.exists, within_s=2)
+        before.status()  # a connection that was there goes on
+    with desk.client() as after:
+        after.status()
+
+
+def test_a_socket_that_was_replaced_is_put_back(desk: ServedDesk) -> None:
+    own = identity(desk.places.socket)
+    bind_unix(desk.places.socket).close()
+    until(lambda: identity(desk.places.socket) not in (None, own), within_s=2)
+    until(lambda: _answers(desk), within_s=3)
+
+
+def _answers(desk: ServedDesk) -> bool:
+    try:
+        with desk.client() as client:
+            return bool(client.daemon().pid)
+    except NoDaemon:
+        return False
+
+
+def test_a_stale_socket_is_in_nobodys_way(tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir(mode=0o700)
+    bind_unix(tmp_path / "state/paddock.sock").close()
+    with a_desk(tmp_path) as desk, desk.client() as client:
+        client.status()
+
+
+def test_something_else_at_the_sockets_place_is_left_alone(tmp_path: Path) -> None:
+    place = tmp_path / "paddock.sock"
+    place.write_text("mine", encoding="ascii")
+    with pytest.raises(CannotListen, match="something else of that name"):
+        bind_unix(place)
+    assert place.read_text(encoding="ascii") == "mine"
+
+
+@pytest.mark.parametrize("text", ["7070", "host:", ":7070", "a:b", "127.0.0.1:99999"])
+def test_an_address_that_is_none_is_said(text: str) -> None:
+    with pytest.raises(CannotListen, match=r"127\.0\.0\.1:7070"):
+        split_address(text)
+
+
+def test_a_daemon_that_stops_answers_what_is_under_way_and_breaks_off_streams(
+    tmp_path: Path,
+) -> None:
+    told: list[str] = []
+    with a_desk(tmp_path) as desk:
+        desk.submit(an_agent("long", "print=hello", "sleep=60"))
+
+        def follow() -> None:
+            try:
+                with desk.client() as client:
+                    list(client.log("long", follow=True))
+            except Failed as failed:
+                told.append(failed.code)
+
+        reader = threading.Thread(target=follow)
+        reader.start()
+        until(lambda: desk.now(lambda: len(desk.server._state.tasks)))  # noqa: SLF001
+        began = time.monotonic()
+    assert time.monotonic() - began < 10
+    reader.join(10)
+    assert told == ["lost"]
+
+
+def test_nobody_there_is_said_with_the_place(tmp_path: Path) -> None:
+    from paddock.config.places import Places
+
+    with Client(Places(tmp_path)) as client, pytest.raises(NoDaemon, match=r"paddock\.sock"):
+        client.status()

@@ -1,0 +1,92 @@
+"""A daemon that is started when there is none: a real one, in a directory of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from paddock.client import Client, ClientError, NoDaemon
+from paddock.client.starting import ensure_daemon
+from paddock.config.places import Places
+from tests.kit import leaks
+from tests.kit.waiting import until
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Places]:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    found = Places(tmp_path / "state")
+    yield found
+    pids = _pids(found)
+    try:
+        with Client(found) as client:
+            client.stop_daemon(kill=True)
+    except ClientError:
+        pass
+    try:
+        until(lambda: not any(leaks.is_alive(pid) for pid in pids), within_s=20)
+    finally:
+        for pid in filter(leaks.is_alive, pids):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _pids(places: Places) -> set[int]:
+    """Of daemon and keeper."""
+    try:
+        with Client(places) as client:
+            view = client.daemon()
+    except ClientError:
+        return set()
+    return {pid for pid in (view.pid, view.keeper_pid) if pid is not None}
+
+
+def test_one_is_started_and_the_second_time_found(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PADDOCK_RUN", "an agent's mark")
+    ensure_daemon(places)
+    with Client(places) as client:
+        pid = client.daemon().pid
+    ensure_daemon(places)
+    with Client(places) as client:
+        assert client.daemon().pid == pid
+    assert pid != os.getpid() and os.getsid(pid) != os.getsid(0)
+    assert b"PADDOCK_" not in Path(f"/proc/{pid}/environ").read_bytes()
+    assert os.readlink(f"/proc/{pid}/cwd") == "/"  # noqa: PTH115
+    assert places.state.stat().st_mode & 0o777 == 0o700
+
+
+def test_many_who_start_one_at_once_get_one(places: Places) -> None:
+    pids: list[int] = []
+
+    def start() -> None:
+        ensure_daemon(places)
+        with Client(places) as client:
+            pids.append(client.daemon().pid)
+
+    threads = [threading.Thread(target=start) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert len(pids) == 4 and len(set(pids)) == 1
+
+
+def test_what_kept_it_from_starting_is_told(tmp_path: Path) -> None:
+    places = Places(tmp_path / "state")
+    places.state.mkdir(mode=0o755)
+    places.state.chmod(0o755)
+    with pytest.raises(NoDaemon, match=r"others can look into .*chmod 700") as none:
+        ensure_daemon(places)
+    assert "Traceback" not in none.value.message
+
+
+def test_a_state_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="ascii")
+    with pytest.raises(NoDaemon, match="cannot be used"):
+        ensure_daemon(Places(tmp_path / "file/state"))

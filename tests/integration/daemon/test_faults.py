@@ -1,0 +1,316 @@
+"""What may happen to a daemon: killed, twice at once, its files removed, its disk full, its keeper
+killed, the clock set, the machine restarted. Nothing is lost, and nothing is made up.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from paddock.wire.run_request import RunRequest
+from tests.kit import leaks
+from tests.kit.disks import a_small_disk
+from tests.kit.house import PADDOCK, House, a_house
+from tests.kit.waiting import until
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    with a_house(tmp_path) as house:
+        yield house
+
+
+def shell(name: str, text: str) -> RunRequest:
+    return RunRequest(name=name, command=("sh", "-c", text), memory_bytes=64 << 20)
+
+
+def is_running(house: House, run: str) -> bool:
+    return any(view["id"] == run and view["state"] == "running" for view in house.told("ls"))
+
+
+# -- stops and starts ---------------------------------------------------------------------------
+
+
+def test_sigterm_stops_the_daemon_and_leaves_its_agents(house: House) -> None:
+    house.start()
+    (taken,) = house.submit(shell("a", "echo one; sleep 2; echo two; exit 5")).runs
+    until(lambda: is_running(house, taken.id), within_s=10)
+    pid = house.daemon()["pid"]
+    os.kill(pid, signal.SIGTERM)
+    until(lambda: not leaks.is_alive(pid), within_s=10)
+    assert leaks.marked(taken.id)
+    time.sleep(1.5)  # the keeper would have brought back one that died
+    assert house.paddock("daemon", "status").returncode == 69
+    house.start()
+    (view,) = house.ended([taken.id])
+    assert view.exit_code == 5
+    assert house.output(taken.id) == b"one\ntwo\n"
+
+
+def test_a_killed_daemon_is_brought_back_by_the_keeper(house: House) -> None:
+    house.start()
+    (taken,) = house.submit(shell("a", "sleep 3; exit 5")).runs
+    until(lambda: is_running(house, taken.id), within_s=10)
+    before = house.daemon()
+    os.kill(before["pid"], signal.SIGKILL)
+    (view,) = house.ended([taken.id])
+    assert view.exit_code == 5
+    after = house.daemon()
+    assert after["pid"] != before["pid"]
+    assert after["keeper_pid"] == before["keeper_pid"]
+    assert after["epoch"] > before["epoch"]
+
+
+def test_stopped_with_kill_it_ends_its_agents_and_keeps_what_waits(tmp_path: Path) -> None:
+    with a_house(tmp_path, config="performance: {max_concurrent_agents: 1}\n") as house:
+        house.start()
+        first, second = house.submit(shell("a", "sleep 60"), shell("b", "exit 0")).runs
+        until(lambda: is_running(house, first.id), within_s=10)
+        assert house.paddock("daemon", "stop", "--kill").returncode == 0
+        assert house.processes() == {}
+        house.start()
+        views = {view.name: view for view in house.ended([first.id, second.id])}
+        assert views["a"].outcome == "cancelled"
+        assert views["b"].outcome == "succeeded"
+
+
+def test_two_daemons_started_at_once_are_one(house: House) -> None:
+    command = [*PADDOCK, "daemon", "start", "--json"]
+    both = [
+        subprocess.Popen(command, env=house.env, stdout=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    told = [each.communicate(timeout=30)[0] for each in both]
+    assert [each.returncode for each in both] == [0, 0, 0, 0]
+    pids = {text.split('"pid": ')[1].split(",")[0] for text in told}
+    assert len(pids) == 1
+    again = house.paddock("daemon", "run")
+    assert again.returncode == 0
+    assert "already running" in again.stderr
+
+
+# -- files --------------------------------------------------------------------------------------
+
+
+def test_a_removed_socket_is_there_again(house: House) -> None:
+    house.start()
+    pid = house.daemon()["pid"]
+    house.places.socket.unlink()
+    until(house.places.socket.exists, within_s=5)
+    assert house.daemon()["pid"] == pid
+
+
+def test_a_removed_database_is_put_back_with_all_that_was_in_it(house: House) -> None:
+    house.start()
+    (old,) = house.submit(shell("old", "exit 4")).runs
+    house.ended([old.id])
+    for file in house.places.state.glob("paddock.db*"):
+        file.unlink()
+    (new,) = house.submit(shell("new", "exit 6")).runs
+    house.ended([new.id])
+    house.kill_daemon()
+    views = {view.name: view.exit_code for view in house.ended([old.id, new.id])}
+    assert views == {"old": 4, "new": 6}
+
+
+def test_a_full_disk_is_told_and_harms_no_running_agent(tmp_path: Path) -> None:
+    with a_small_disk(tmp_path, size="8m") as disk, a_house(disk.root) as house:
+        house.start()
+        (taken,) = house.submit(shell("a", "echo one; sleep 4; exit 5")).runs
+        until(lambda: is_running(house, taken.id), within_s=10)
+        disk.fill()
+        done = house.paddock("submit", "--", "true")
+        assert done.returncode != 0
+        assert "no room left" in done.stderr
+        assert "no room left" in str(house.told("status")["trouble"])
+        house.kill_daemon()
+        disk.fill()  # what the dead one gave back
+        status = house.paddock("status")
+        # The write-ahead log that the dead one left may be room enough for its successor.
+        assert status.returncode == 0 or "no room left" in status.stderr
+        assert leaks.marked(taken.id)
+        disk.make_room()
+        house.start()
+        (view,) = house.ended([taken.id])
+        assert view.exit_code == 5
+        assert house.output(taken.id) == b"one\n"
+        assert house.paddock("run", "--", "true").returncode == 0
+
+
+def test_a_read_only_state_directory_is_told_and_harms_no_running_agent(tmp_path: Path) -> None:
+    with a_small_disk(tmp_path, size="8m") as disk, a_house(disk.root) as house:
+        house.start()
+        (taken,) = house.submit(shell("a", "sleep 4; exit 5")).runs
+        until(lambda: is_running(house, taken.id), within_s=10)
+        house.paddock("daemon", "stop")
+        with disk.read_only_for_newcomers():
+            refused = house.paddock("submit", "--", "true")
+            assert refused.returncode == 69
+            assert len(refused.stderr.splitlines()) == 1
+            assert "Read-only" in refused.stderr
+            assert leaks.marked(taken.id)
+        house.start()
+        (view,) = house.ended([taken.id])
+        assert view.exit_code == 5
+
+
+def test_a_state_directory_that_others_can_look_into_is_refused(house: House) -> None:
+    house.places.state.mkdir(mode=0o755)
+    house.places.state.chmod(0o755)
+    done = house.paddock("status")
+    assert done.returncode == 69
+    assert "chmod 700" in done.stderr
+    house.places.state.chmod(0o700)
+
+
+# -- the keeper ---------------------------------------------------------------------------------
+
+
+def test_when_the_keeper_is_killed_its_agents_are_found_and_their_end_is_not_made_up(
+    house: House,
+) -> None:
+    house.start()
+    ended, lives = house.submit(
+        shell("ended", "exit 0"), shell("lives", "echo one; sleep 3; echo two; exit 0")
+    ).runs
+    house.ended([ended.id])
+    until(lambda: is_running(house, lives.id), within_s=10)
+    os.kill(house.daemon()["keeper_pid"], signal.SIGKILL)
+    (view,) = house.ended([lives.id])
+    assert (view.outcome, view.exit_code) == ("lost", None)
+    assert "keeper" in (view.because or "")
+    assert house.output(lives.id) == b"one\ntwo\n"
+    (new,) = house.submit(shell("new", "exit 3")).runs
+    assert house.ended([new.id])[0].exit_code == 3
+
+
+def test_keeper_and_daemon_killed_together_lose_no_agent_and_no_output(house: House) -> None:
+    house.start()
+    (taken,) = house.submit(shell("a", "echo one; sleep 3; echo two")).runs
+    until(lambda: is_running(house, taken.id), within_s=10)
+    both = house.daemon()
+    os.kill(both["pid"], signal.SIGKILL)
+    os.kill(both["keeper_pid"], signal.SIGKILL)
+    house.start()
+    assert is_running(house, taken.id)
+    (view,) = house.ended([taken.id])
+    assert (view.outcome, view.exit_code) == ("lost", None)
+    assert house.output(taken.id) == b"one\ntwo\n"
+
+
+# -- the machine --------------------------------------------------------------------------------
+
+
+def test_after_a_reboot_what_died_with_the_machine_is_run_again(house: House) -> None:
+    house.start()
+    text = 'echo "attempt $PADDOCK_ATTEMPT_NUMBER"; [ $PADDOCK_ATTEMPT_NUMBER -gt 1 ] || sleep 60'
+    (taken,) = house.submit(shell("a", text)).runs
+    until(lambda: is_running(house, taken.id), within_s=10)
+    leaks.end(house.processes())  # the power fails
+    until(lambda: house.processes() == {}, within_s=5)
+    db = apsw.Connection(str(house.places.store))
+    db.execute("UPDATE fleet SET boot_id = '00000000-another-boot 0.0'")
+    db.close()
+    for journal in house.places.keeper.glob("*.journal"):
+        text = journal.read_text(encoding="ascii")
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        journal.write_text(text.replace(boot, "00000000-another-boot"), encoding="ascii")
+    house.start()
+    (view,) = house.ended([taken.id], within_s=30)
+    assert (view.outcome, view.attempt) == ("succeeded", 2)
+    assert house.output(taken.id) == b"attempt 1\nattempt 2\n"
+
+
+SET_CLOCK = """
+import time
+from pathlib import Path
+real, file = time.time, Path({when!r})
+time.time = lambda: real() + float(file.read_text(encoding="ascii"))
+"""
+
+
+def test_the_clock_set_an_hour_forth_and_back_ends_no_run(house: House) -> None:
+    """The machine's own clock is not ours to set: the daemon's interpreter gets another one."""
+    when = house.home / "when"
+    when.write_text("0", encoding="ascii")
+    text = SET_CLOCK.format(when=str(when))
+    (house.home / "sitecustomize.py").write_text(text, encoding="ascii")
+    house.env["PYTHONPATH"] = str(house.home)
+    house.start()
+    (taken,) = house.submit(
+        RunRequest(name="a", command=("sleep", "8"), memory_bytes=64 << 20, timeout_s=60.0)
+    ).runs
+    until(lambda: is_running(house, taken.id), within_s=10)
+    for step_s in (3600, -3600, 7200):
+        when.write_text(str(step_s), encoding="ascii")
+        time.sleep(1.2)  # for a tick
+        assert is_running(house, taken.id)
+        house.kill_daemon()  # the next one starts with the clock as it is now
+        house.start()
+        assert is_running(house, taken.id), house.told("why", taken.id)
+    (view,) = house.ended([taken.id])
+    assert view.outcome == "succeeded"
+
+
+def test_a_daemon_started_from_inside_an_agent_does_not_live_in_its_cgroup(house: House) -> None:
+    own = Path("/proc/self/cgroup").read_text(encoding="ascii")
+    path = next((line.split(":")[2] for line in own.splitlines() if ":memory:" in line), None)
+    root = Path("/sys/fs/cgroup/memory")
+    if path is None or not os.access(root / path.lstrip("/"), os.W_OK):
+        pytest.skip("no memory cgroup (v1) that we may write")
+    top = root / path.lstrip("/") / f"paddock-test-{os.getpid()}"
+    leaf = top / "fleet/agent"
+    leaf.mkdir(parents=True)
+    try:
+        enter = f"echo $$ > {leaf}/cgroup.procs; exec {' '.join(PADDOCK)} daemon start"
+        env = {**house.env, "PADDOCK_ATTEMPT": "an-agent.1"}
+        subprocess.run(["sh", "-c", enter], env=env, check=True, capture_output=True)
+        facts = house.daemon()
+        for pid in (facts["pid"], facts["keeper_pid"]):
+            where = Path(f"/proc/{pid}/cgroup").read_text(encoding="ascii")
+            assert f"{top.name}/supervisor" in where
+            assert b"PADDOCK_" not in Path(f"/proc/{pid}/environ").read_bytes()
+        house.go_home()
+        until(lambda: house.processes() == {}, within_s=10)
+    finally:
+        for directory in (leaf, top / "fleet", top / "supervisor", top):
+            if directory.exists():
+                directory.rmdir()
+
+
+# -- another user -------------------------------------------------------------------------------
+
+
+def test_another_user_can_neither_look_nor_stop_anything(house: House) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can be somebody else")
+    house.start()
+    (taken,) = house.submit(shell("a", "echo private; sleep 60")).runs
+    until(lambda: is_running(house, taken.id), within_s=10)
+    for above in (house.home, *list(house.home.parents)[:3]):
+        above.chmod(above.stat().st_mode | 0o055)  # all but the state directory lies open
+    log = next(house.places.output.glob("*/1.log"))
+    until(lambda: log.read_bytes() == b"private\n", within_s=5)
+    connect = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+    pids = list(leaks.marked(taken.id))
+    for words in (
+        ("/usr/bin/python3", "-c", connect, str(house.places.socket)),
+        ("cat", str(log)),
+        ("ls", str(house.places.state)),
+        ("cat", str(house.places.store)),
+        ("kill", "-9", *map(str, pids)),
+        ("cat", f"/proc/{pids[0]}/environ"),
+    ):
+        done = subprocess.run(
+            words, user=65534, group=65534, extra_groups=[], check=False, capture_output=True
+        )
+        assert done.returncode != 0, words
+        assert b"private" not in done.stdout
+    assert is_running(house, taken.id)
