@@ -4,7 +4,9 @@ BIN   := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint fmt bench clean
+ROUNDS := 200
+SEED := 1
+.PHONY: help setup demo test chaos check lint fmt bench clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -15,13 +17,15 @@ $(STAMP): pyproject.toml tools/setup
 	@tools/setup $(VENV)
 	@touch $@
 
-demo: setup ## what this machine can hold, then 200 pretend agents on a pretend 64 GB host
-	$(BIN)/paddock capacity
-	@echo
-	$(BIN)/paddock simulate --ram 64G --runs 200 --workload mixed --seed 1
+demo: setup ## a real fleet of small agents that shows every way a run can go, in under a minute
+	@tools/demo
 
 test: setup lint ## lint, types, imports and every test: what CI runs
+	@tools/needs node:nodejs
 	$(BIN)/pytest -n 2
+
+chaos: setup ## 200 rounds of random fleets with SIGKILL of the daemon (ROUNDS=, SEED= to change)
+	$(BIN)/python -m tests.chaos --rounds $(ROUNDS) --seed $(SEED)
 
 check: setup lint ## the quick loop: format, lint, types, imports, unit and architecture tests
 	$(BIN)/pytest -q tests/unit tests/architecture

@@ -11,6 +11,7 @@ import pytest
 from paddock.api.openapi import document
 from paddock.api.routes import ROUTES
 from paddock.client import Client
+from tests.architecture.source import PROJECT
 from tests.kit.desk import ServedDesk, an_agent
 from tests.kit.raw_http import ask
 
@@ -88,3 +89,16 @@ def _check_problem(value: Any) -> None:
 def _validate(schema: dict[str, Any], value: Any) -> None:
     whole = {**schema, "components": DOCUMENT["components"]}
     jsonschema.Draft202012Validator(whole).validate(value)
+
+
+def test_the_reference_page_has_every_path_and_code() -> None:
+    page = (PROJECT / "docs/reference/api.md").read_text(encoding="utf-8")
+    for route in ROUTES:
+        # The page joins what is below one run in a row: /story, /why.
+        shown = route.path if route.path in page else "/" + route.path.rpartition("/")[2]
+        assert f"{shown}`" in page or f"{shown}?" in page, route.path
+        for query in route.query:
+            assert f"{query.name}=" in page, query.name
+    source = (PROJECT / "src/paddock/api/problems.py").read_text(encoding="utf-8")
+    for code in re.findall(r'Declined\(\d+, "(\w+)"', source):
+        assert f"`{code}`" in page, code

@@ -54,7 +54,7 @@ class DefaultsOf:
         self._kept: OrderedDict[tuple[str, str], _Kept] = OrderedDict()
 
     def at(
-        self, directory: Path, policy: Policy, *, profile: str | None, said: Mapping[str, str]
+        self, directory: str, policy: Policy, *, profile: str | None, said: Mapping[str, str]
     ) -> Given:
         """`said` is the environment of whoever submits: it may name a profile, as an option may.
 
@@ -62,13 +62,13 @@ class DefaultsOf:
         """
         chosen = profile or said.get(PROFILE_VARIABLE) or ""
         bounds = (policy.total_bytes, policy.largest_bytes)
-        known = self._kept.get((str(directory), chosen))
+        known = self._kept.get((directory, chosen))
         if known is not None and known.policy == bounds and known.seen == _look(known.places):
             return known.given
-        places = _places(directory)
+        places = _places(Path(directory))
         seen = _look(places)
-        given = _given(settings_of(find_files(directory), profile=chosen or None), policy)
-        self._kept[str(directory), chosen] = _Kept(places, seen, bounds, given)
+        given = _given(settings_of(find_files(Path(directory)), profile=chosen or None), policy)
+        self._kept[directory, chosen] = _Kept(places, seen, bounds, given)
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)
         return given

@@ -14,7 +14,7 @@ import secrets
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -82,6 +82,33 @@ def _said(headers: Iterable[tuple[bytes, bytes]]) -> tuple[list[str], bytes, boo
     return hosts, shown[0] if len(shown) == 1 else b"", origin
 
 
+class _Joined:
+    """A transport that sends the head of an answer together with what follows it.
+
+    uvicorn writes them one after the other. Every system call gives up the interpreter's lock and
+    has to win it back from the store's thread, which takes longer than the call itself.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._head = b""
+
+    def write(self, data: bytes) -> None:
+        if not self._head and data.startswith(b"HTTP/1.1 "):
+            self._head = data
+            return
+        head, self._head = self._head, b""
+        self._transport.write(head + data)
+
+    def close(self) -> None:
+        if self._head:
+            self.write(b"")
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 class PeerProtocol(HttpToolsProtocol):
     """A connection over the Unix socket is served for our own user and for root only."""
 
@@ -95,7 +122,8 @@ class PeerProtocol(HttpToolsProtocol):
             self.transport.abort()
             return
         self.app_state = {**self.app_state, LOCAL: peer.family == socket.AF_UNIX}
-        super().connection_made(cast(asyncio.Transport, transport))
+        joined = _Joined(cast(asyncio.Transport, transport))
+        super().connection_made(cast(asyncio.Transport, joined))
 
     def data_received(self, data: bytes) -> None:
         was_in_head = self._in_head

@@ -160,7 +160,7 @@ def _look(desk: Desk, body: Submit) -> Looked:
 
 
 def _given(desk: Desk, body: Submit, every: Sequence[RunRequest]) -> dict[str | None, Given]:
-    policy, where = desk.supervisor.fleet.policy, Path(body.directory)
+    policy, where = desk.supervisor.fleet.policy, body.directory
     try:
         return {
             name: desk.defaults.at(

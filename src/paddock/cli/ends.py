@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
@@ -11,8 +10,6 @@ from .exits import ExitCode
 if TYPE_CHECKING:
     from paddock.wire.views import RunView
 
-# Of a daemon that does not fill `signal` in: the words of `core.retry`.
-_SIGNAL: Final = re.compile(r"ended with signal ([0-9]{1,3})")
 _CODES: Final = {
     "succeeded": ExitCode.DONE,
     "timeout_exceeded": ExitCode.TIMEOUT_EXCEEDED,
@@ -37,13 +34,6 @@ def code_of_all(runs: Iterable[RunView]) -> ExitCode:
     return ExitCode.DONE if good else ExitCode.ENDED_OTHERWISE
 
 
-def signal_of(run: RunView) -> int | None:
-    if run.signal is not None or run.exit_code is not None:
-        return run.signal
-    said = _SIGNAL.fullmatch(run.because or "")
-    return int(said[1]) if said else None
-
-
 def in_words(run: RunView) -> str:
     """`failed (exit code 7)`, `timeout_exceeded: …`: for a line of progress."""
     if run.outcome == "succeeded":
@@ -54,9 +44,8 @@ def in_words(run: RunView) -> str:
 
 
 def _own_code(run: RunView) -> int:
-    signal = signal_of(run)
-    if signal is not None:
-        return 128 + signal
+    if run.signal is not None:
+        return 128 + run.signal
     # Failed with 0: it did not do what was promised, or asked too often to be tried later.
     return run.exit_code or ExitCode.ENDED_OTHERWISE
 

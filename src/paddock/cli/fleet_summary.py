@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from paddock.core.units import format_duration, format_size
 
-from .ends import signal_of
 from .printing import safe
 from .runs_table import state_cell, why_text
 from .tables import Column, Row, table
@@ -72,7 +71,7 @@ def _row(run: RunView, moves: Sequence[MoveView]) -> Row:
 def _exit(run: RunView) -> str:
     if run.exit_code is not None:
         return str(run.exit_code)
-    signal = signal_of(run)
+    signal = run.signal
     return "-" if signal is None else f"signal {signal}"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .connecting import connected, door, explained
-from .ends import code_of, signal_of
+from .ends import code_of
 from .exits import CommandError, ExitCode
 from .printing import echo_json, note
 from .run_options import request_of, run_options
@@ -83,6 +83,6 @@ def _say_end(run: RunView) -> None:
     """An agent that ended by itself has said what it had to say."""
     if run.outcome == "succeeded" or (run.outcome == "failed" and run.exit_code is not None):
         return
-    signal = signal_of(run)
+    signal = run.signal
     what = f"signal {signal}" if signal is not None else f"{run.outcome}: {run.because}"
     note(f"{run.name} ended: {what} (paddock why {run.id})")

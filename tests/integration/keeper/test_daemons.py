@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -249,3 +250,19 @@ def test_a_kill_that_a_dead_daemon_had_asked_for_is_done_and_explained(kept: Kee
     kept.epoch, kept.client = 2, new
     ended = kept.ended("a")
     assert (ended["signal"], ended["stop"]) == (signal.SIGKILL, why)
+
+
+def test_a_keeper_whose_directory_is_gone_ends_with_its_last_agent(tmp_path: Path) -> None:
+    directory = tmp_path / "state"
+    directory.mkdir()
+    kept = Keeping(directory, splice_after_s=0.05)
+    spawned = kept.spawn("a", ["sleep", "1000"])
+    kept.client.close()
+    directory.rename(tmp_path / "elsewhere")
+    shutil.rmtree(tmp_path / "elsewhere")
+    try:
+        with pytest.raises(AssertionError):  # time in which it must stay with its agent
+            until(lambda: not leaks.is_alive(kept.pid), within_s=1.5)
+    finally:
+        leaks.end({spawned["pid"]: spawned["start"]})
+    until(lambda: not leaks.is_alive(kept.pid))

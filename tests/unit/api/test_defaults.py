@@ -25,7 +25,7 @@ def test_a_file_that_appears_changes_or_goes_is_seen(tmp_path: Path) -> None:
     config = tmp_path / "a/.paddock/config.yaml"
 
     def limit() -> int:
-        return defaults.at(where, policy, profile=None, said={}).run.limit_bytes
+        return defaults.at(str(where), policy, profile=None, said={}).run.limit_bytes
 
     assert limit() == 4 * GIB
     config.parent.mkdir()
@@ -42,14 +42,14 @@ def test_a_file_that_appears_changes_or_goes_is_seen(tmp_path: Path) -> None:
 
 def test_files_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     defaults, policy = DefaultsOf(), a_policy()
-    first = defaults.at(tmp_path, policy, profile=None, said={})
+    first = defaults.at(str(tmp_path), policy, profile=None, said={})
     monkeypatch.setattr("paddock.api.defaults.settings_of", None)
-    assert defaults.at(tmp_path, policy, profile=None, said={}) is first
+    assert defaults.at(str(tmp_path), policy, profile=None, said={}) is first
 
 
 def test_the_limit_is_what_the_daemon_would_admit(tmp_path: Path) -> None:
     small = a_policy(total="3G", reserve="1G")
-    given = DefaultsOf().at(tmp_path, small, profile=None, said={})
+    given = DefaultsOf().at(str(tmp_path), small, profile=None, said={})
     assert given.run.limit_bytes <= small.largest_bytes
     assert given.reduced is not None and given.reduced.startswith("runs that say nothing get")
 
@@ -57,6 +57,6 @@ def test_the_limit_is_what_the_daemon_would_admit(tmp_path: Path) -> None:
 def test_the_profile_is_the_submitters(tmp_path: Path) -> None:
     defaults, policy = DefaultsOf(), a_policy()
     said = {"PADDOCK_PROFILE": "high"}
-    assert defaults.at(tmp_path, policy, profile=None, said={}).simple_s == 900.0
-    assert defaults.at(tmp_path, policy, profile=None, said=said).simple_s == 1800.0
-    assert defaults.at(tmp_path, policy, profile="low", said=said).simple_s == 600.0
+    assert defaults.at(str(tmp_path), policy, profile=None, said={}).simple_s == 900.0
+    assert defaults.at(str(tmp_path), policy, profile=None, said=said).simple_s == 1800.0
+    assert defaults.at(str(tmp_path), policy, profile="low", said=said).simple_s == 600.0

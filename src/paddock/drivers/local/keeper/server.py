@@ -48,6 +48,7 @@ class Server:
         self._outlets: dict[int, Attempt] = {}
         self._move_at: float | None = time.monotonic() + self.splice_after_s
         self._term = False
+        self._homeless = False
         self._epoll = select.epoll()
         self._wake = self._watch_signals()
         for descriptor in (self._wake, listener.fileno()):
@@ -215,6 +216,7 @@ class Server:
         """Cleaners of /tmp and /run take sockets too; the next daemon would find nobody."""
         if os.access(f"{self._directory}/{SOCKET_NAME}", os.F_OK):
             return
+        self._homeless = not os.access(self._directory, os.F_OK)
         try:
             listener = listen(self._directory)
         except OSError:
@@ -247,4 +249,6 @@ class Server:
         return min((wait for wait in waits if wait is not None), default=None)
 
     def _is_over(self) -> bool:
+        if self._homeless:  # nobody will find us again, to ask how anything ended
+            return not any(attempt.is_alive for attempt in self._children.attempts.values())
         return (self._term or self._requests.retiring) and not self._children.attempts
