@@ -162,3 +162,14 @@ def test_a_token_is_made_once_and_must_be_long(tmp_path: Path) -> None:
     places.token.write_text("short\n", encoding="ascii")
     with pytest.raises(ValueError, match="too short"):
         token_of(places)
+
+
+def test_whoever_asks_first_whether_to_send_a_body_is_told_to_go_on(desk: ServedDesk) -> None:
+    body = b'{"runs": ["nobody"]}'
+    with connect(desk.places.socket) as line:
+        head = "POST /v1/kill HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+        more = f"Content-Length: {len(body)}\r\nExpect: 100-continue\r\n\r\n"
+        line.sendall((head + more).encode())
+        assert line.recv(4096).startswith(b"HTTP/1.1 100 Continue")
+        line.sendall(body)
+        assert read_answer(line).status == 404

@@ -68,7 +68,7 @@ def test_an_address_that_is_none_is_said(text: str) -> None:
 
 
 def test_a_daemon_that_stops_answers_what_is_under_way_and_breaks_off_streams(
-    tmp_path: Path,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     told: list[str] = []
     with a_desk(tmp_path) as desk:
@@ -81,13 +81,20 @@ def test_a_daemon_that_stops_answers_what_is_under_way_and_breaks_off_streams(
             except Failed as failed:
                 told.append(failed.code)
 
-        reader = threading.Thread(target=follow)
+        def wait() -> None:
+            with desk.client() as client:
+                told.append(client.wait(["long"], timeout_s=100)[0].state)
+
+        reader, waiter = threading.Thread(target=follow), threading.Thread(target=wait)
         reader.start()
-        until(lambda: desk.now(lambda: len(desk.server._state.tasks)))  # noqa: SLF001
+        waiter.start()
+        until(lambda: desk.now(lambda: len(desk.server._state.tasks) == 2))  # noqa: SLF001
         began = time.monotonic()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 2
     reader.join(10)
-    assert told == ["lost"]
+    waiter.join(10)
+    assert sorted(told) == ["lost", "running"]
+    assert caplog.text == ""
 
 
 def test_nobody_there_is_said_with_the_place(tmp_path: Path) -> None:

@@ -89,6 +89,7 @@ class Desk:
         self.ids = KnownIds(supervisor)
         self.trusted = TrustedDirectories(facts.places.state)
         self.under_way: dict[str, asyncio.Event] = {}  # submissions, by their key
+        self.closing = asyncio.Event()  # set: whoever waits is answered with what is true now
         self._reading: asyncio.Task[None] | None = None
         self._hands = ThreadPoolExecutor(HANDS, thread_name_prefix="api")
 

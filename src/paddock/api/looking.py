@@ -129,12 +129,13 @@ async def wait(desk: Desk, asked: Asked) -> list[RunView]:
 
 
 async def _until_ended(desk: Desk, asked: Asked, ids: set[str], *, within_s: float) -> None:
-    """Also ends when whoever waits has left."""
+    """Also ends when whoever waits has left, and when the daemon stops."""
     ended = asyncio.ensure_future(desk.supervisor.ended(ids, within_s=within_s))
     left = asyncio.ensure_future(asked.receive())
+    closing = asyncio.ensure_future(desk.closing.wait())
     try:
-        await asyncio.wait((ended, left), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((ended, left, closing), return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in (ended, left):
+        for task in (ended, left, closing):
             task.cancel()
-        await asyncio.gather(ended, left, return_exceptions=True)
+        await asyncio.gather(ended, left, closing, return_exceptions=True)

@@ -42,6 +42,8 @@ def _needed_by(needs: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
 
 def too_many(specs: Sequence[RunSpec], policy: Policy) -> tuple[str, frozenset[str]] | None:
     """The sentence about the largest level that cannot run at once, and who is in it."""
+    if len(specs) < 2:
+        return None  # one that can never fit is refused by the core
     levels = at_once(specs)
     worst = max(levels, key=lambda level: sum(s.limit_bytes for s in level), default=[])
     widest = max(levels, key=len, default=[])

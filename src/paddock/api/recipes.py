@@ -53,7 +53,9 @@ def sent(body: Submit, stdin: Path | None) -> Sent:
     return Sent(body.key, clean, directory, stdin, body.fleet, body.umask)
 
 
-def outside_environment(variables: Mapping[str, str]) -> dict[str, str]:
+def outside_environment(variables: Mapping[str, str]) -> Mapping[str, str]:
+    if "PADDOCK_" not in "\0".join(variables):
+        return variables
     return {
         name: value
         for name, value in variables.items()

@@ -31,6 +31,7 @@ SHORTEST_TOKEN: Final = 16
 _CREDENTIALS: Final = struct.Struct("3i")
 _HOST: Final = re.compile(r"([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_GO_ON: Final = b"HTTP/1.1 100"  # an answer of its own: the body that it asks for follows it
 LOCAL: Final = "paddock.local"  # in the scope's state: it came over the Unix socket
 
 
@@ -94,7 +95,8 @@ class _Joined:
         self._head = b""
 
     def write(self, data: bytes) -> None:
-        if not self._head and data.startswith(b"HTTP/1.1 "):
+        begins = data.startswith(b"HTTP/1.1 ") and not data.startswith(_GO_ON)
+        if begins and not self._head:
             self._head = data
             return
         head, self._head = self._head, b""
@@ -124,6 +126,15 @@ class PeerProtocol(HttpToolsProtocol):
         self.app_state = {**self.app_state, LOCAL: peer.family == socket.AF_UNIX}
         joined = _Joined(cast(asyncio.Transport, transport))
         super().connection_made(cast(asyncio.Transport, joined))
+
+    def leave(self) -> None:
+        """The server stops: an answer that is being made is still sent, a stream is broken off,
+        so that its reader knows that it was not the end."""
+        cycle: Any = self.cycle  # None before the first request, whatever its type says
+        if cycle is not None and cycle.response_started and not cycle.response_complete:
+            self.transport.abort()
+        else:
+            self.shutdown()
 
     def data_received(self, data: bytes) -> None:
         was_in_head = self._in_head

@@ -84,8 +84,9 @@ class ApiServer:
         self._remove_socket()
         for server in self._servers:
             server.close()
-        for connection in list(self._state.connections):
-            connection.shutdown()
+        self._desk.closing.set()
+        for connection in cast(list[PeerProtocol], list(self._state.connections)):
+            connection.leave()
         await self._drain()
         self._desk.close()
 
@@ -129,10 +130,8 @@ class ApiServer:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-        for connection in list(self._state.connections):
-            transport = cast(Any, connection).transport
-            if transport is not None:
-                transport.abort()
+        for connection in cast(list[PeerProtocol], list(self._state.connections)):
+            connection.transport.abort()
         await asyncio.sleep(0)  # for the transports to close their sockets
 
 

@@ -253,7 +253,9 @@ async def _needs(desk: Desk, body: Submit, own: Mapping[str, str], plan: Plan) -
     """The ids of needs that are no names of this submission."""
     found: dict[str, str] = {}
     needed = dict.fromkeys(need for request in body.runs for need in request.needs)
-    twice = Counter(request.name for request in body.runs) if needed else {}
+    if not needed:
+        return found
+    twice = Counter(request.name for request in body.runs)
     for need in needed:
         if twice[need] > 1:
             raise bad_request(
