@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 import sys
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from paddock.config.places import Places
 
@@ -14,11 +15,9 @@ from .errors import ClientError, NoDaemon
 from .reaching import reachable
 from .synchronous import Client
 
-if TYPE_CHECKING:
-    import subprocess
-
 WITHIN_S: Final = 10.0
 LOOK_S: Final = 0.01
+AFTER_ITS_END_S: Final = 1.0
 OURS: Final = "PADDOCK_"
 LAST_WORDS: Final = 4096
 
@@ -28,17 +27,23 @@ def ensure_daemon(places: Places) -> None:
     if _listens(places):
         return
     began_at = _make_state(places)
-    child = _start(places)
+    life = _start(places)
+    try:
+        _await(places, life, began_at)
+    finally:
+        os.close(life)
+
+
+def _await(places: Places, life: int, began_at: int) -> None:
     give_up_at = time.monotonic() + WITHIN_S
     while not _answers(places):
-        code = child.poll()
-        # One that found another daemon in its place ends with 0, and that other one will answer.
-        if code or time.monotonic() > give_up_at:
-            child.returncode = code if code is not None else 0
+        ended, _, _ = select.select([life], [], [], LOOK_S)
+        if ended:
+            # One that found another daemon in its place has ended, and that other one will answer.
+            give_up_at = min(give_up_at, time.monotonic() + AFTER_ITS_END_S)
+            time.sleep(LOOK_S)
+        if time.monotonic() > give_up_at:
             raise NoDaemon(f"no daemon could be started: {_last_words(places, began_at)}")
-        time.sleep(LOOK_S)
-    # It is meant to outlive us: nobody waits for it, and Popen need not complain about that.
-    child.returncode = 0
 
 
 def _listens(places: Places) -> bool:
@@ -77,8 +82,9 @@ def _make_state(places: Places) -> int:
         raise NoDaemon(message) from None
 
 
-def _start(places: Places) -> subprocess.Popen[bytes]:
-    """In a session of its own, with nothing of ours open; the marks of an agent stay with us."""
+def _start(places: Places) -> int:
+    """In a session of its own, with nothing of ours open but the pipe that is returned: it reads
+    as ended when the daemon has. The marks of an agent stay with us."""
     import subprocess
 
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -89,20 +95,28 @@ def _start(places: Places) -> subprocess.Popen[bytes]:
         log = os.open(places.log, flags, 0o600)
     except OSError as error:
         raise NoDaemon(f"the log {places.log} cannot be written: {error.strerror}") from None
+    life, held = os.pipe2(os.O_CLOEXEC)
     try:
-        return subprocess.Popen(
-            [*words, "--log", log_file],
+        subprocess.run(
+            # Through a shell that leaves at once, so that the daemon is nobody's child: started
+            # inside an agent, it would otherwise be counted and killed as part of it.
+            ["/bin/sh", "-c", '"$@" &', "paddock", *words, "--log", log_file],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
             cwd="/",
             env=clean,
             start_new_session=True,
+            pass_fds=(held,),
+            check=False,
         )
     except OSError as error:
-        raise NoDaemon(f"{sys.executable} cannot be started: {error.strerror}") from None
+        os.close(life)
+        raise NoDaemon(f"/bin/sh cannot be started: {error.strerror}") from None
     finally:
         os.close(log)
+        os.close(held)
+    return life
 
 
 def _last_words(places: Places, began_at: int) -> str:

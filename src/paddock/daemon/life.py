@@ -120,7 +120,8 @@ class _Daemon:
         stack.push_async_callback(self.endings.finish)
         eyes = Eyes(self.supervisor, probe)
         eyes.look()
-        for work in (eyes.watch(), Chores(self.supervisor, self.output).do()):
+        chores = Chores(self.supervisor, self.output, self.places.stdin)
+        for work in (eyes.watch(), chores.do()):
             await stack.enter_async_context(self._working(work))
         await self._serve()
 

@@ -255,4 +255,4 @@ def _joined(texts: Iterable[str], *, what: str) -> bytes:
 
 
 def _split(data: bytes) -> list[str]:
-    return [os.fsdecode(part) for part in data.split(b"\0")[:-1]]
+    return os.fsdecode(data).split("\0")[:-1]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Final, Protocol
 
 from paddock.ports import Store
@@ -14,6 +17,7 @@ from paddock.supervisor.loop import Supervisor
 EVERY_S: Final = 60.0
 PAUSE_S: Final = 0.05  # between two batches, so that commits come through
 AT_ONCE: Final = 200
+UPLOADS_KEPT_S: Final = 24 * 3600.0
 
 log = logging.getLogger("paddock.chores")
 
@@ -25,9 +29,10 @@ class KeptOutput(Protocol):
 
 
 class Chores:
-    def __init__(self, supervisor: Supervisor, output: KeptOutput) -> None:
+    def __init__(self, supervisor: Supervisor, output: KeptOutput, stdin: Path) -> None:
         self._supervisor = supervisor
         self._output = output
+        self._stdin = stdin
         self._some_went = True  # before this daemon, perhaps
 
     async def do(self) -> None:
@@ -48,6 +53,17 @@ class Chores:
         if self._some_went:
             self._some_went = False
             await self._drop_output()
+        await asyncio.to_thread(self._drop_uploads)
+
+    def _drop_uploads(self) -> None:
+        """What was handed over as stdin for a run that never came, or has long ended."""
+        if not self._stdin.is_dir():
+            return
+        for path in list(self._stdin.iterdir()):
+            with contextlib.suppress(OSError):
+                old = time.time() - path.lstat().st_mtime > UPLOADS_KEPT_S
+                if old and path.name not in self._supervisor.fleet.runs:
+                    path.unlink()
 
     async def _drop_output(self) -> None:
         supervisor = self._supervisor

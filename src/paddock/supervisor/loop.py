@@ -50,6 +50,9 @@ from paddock.supervisor.thoughts import (
 T = TypeVar("T")
 
 RETRY_S: Final = 1.0
+# A step that nobody waits for (an agent was seen to run) is remembered with the next that somebody
+# does wait for, or after this: half the commits of short runs, and none of them in a start's way.
+LINGER_S: Final = 0.01
 MOST_BEHIND: Final = 1000  # steps that wait for a store in trouble before they are merged into one
 NONE: Final[Mapping[str, Recipe]] = MappingProxyType({})
 
@@ -83,6 +86,7 @@ class Supervisor:
         self._waiters: dict[str, list[asyncio.Future[None]]] = {}
         self._ends: set[str] = set()  # thought, and not yet remembered
         self._to_write = asyncio.Event()
+        self._lingering: asyncio.TimerHandle | None = None
         self._idle = asyncio.Event()
         self._idle.set()
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="store")
@@ -125,10 +129,11 @@ class Supervisor:
         live = {run: future for run in runs if (future := self._wait_for(run)) is not None}
         if not live:
             return True
-        done, late = await asyncio.wait(live.values(), timeout=within_s)
-        for run, future in live.items():
-            if future in late:
-                self._waiters[run].remove(future)
+        try:
+            done, _ = await asyncio.wait(live.values(), timeout=within_s)
+        finally:  # also when whoever waits goes away
+            for run, future in live.items():
+                self._stop_waiting(run, future)
         return len(done) == len(live)
 
     @property
@@ -182,7 +187,7 @@ class Supervisor:
             self.hands.perform(action, self.fleet)
         refused = tuple(action for action in actions if isinstance(action, Refuse))
         self._gather(letter, event, actions, refused)
-        if actions or not isinstance(event, Sampled):
+        if log.isEnabledFor(logging.DEBUG) and (actions or not isinstance(event, Sampled)):
             took_us = (time.perf_counter() - began) * 1e6
             log.debug("%s -> %s in %.0f us", named(event), counted(actions), took_us)
 
@@ -207,8 +212,17 @@ class Supervisor:
         waits = [action for action in actions if not is_urgent(action)]
         submitted = tuple(taken) if isinstance(event, Submitted) else ()
         self._thoughts.append(Thought(step_taken, waits, letter.answer, submitted, refused))
-        self._ends |= {c.run.id for c in fleet.changes if isinstance(c.run.state, Ended)}
+        ends = {c.run.id for c in fleet.changes if isinstance(c.run.state, Ended)}
+        self._ends |= ends
         self._idle.clear()
+        if actions or ends or letter.answer or letter.boot_id:
+            self._to_write.set()
+        elif self._lingering is None:
+            loop = asyncio.get_running_loop()
+            self._lingering = loop.call_later(LINGER_S, self._linger_no_longer)
+
+    def _linger_no_longer(self) -> None:
+        self._lingering = None
         self._to_write.set()
 
     def _set_alarm(self) -> None:
@@ -230,9 +244,10 @@ class Supervisor:
         while True:
             await self._to_write.wait()
             self._to_write.clear()
-            while self._thoughts:
+            if self._thoughts:
                 await self._write_some()
-            self._idle.set()
+            if not self._thoughts:
+                self._idle.set()
 
     async def _write_some(self) -> None:
         thoughts, self._thoughts = self._thoughts, []
@@ -279,6 +294,7 @@ class Supervisor:
         return Batch([thought.step for thought in thoughts], starts)
 
     async def _failed(self, error: StoreError, thoughts: list[Thought]) -> None:
+        self._to_write.set()
         if isinstance(error, StoreGone) and await self._mended():
             self._thoughts = thoughts + self._thoughts
             return
@@ -372,10 +388,18 @@ class Supervisor:
         self._waiters.setdefault(run, []).append(waiter)
         return waiter
 
+    def _stop_waiting(self, run: str, future: asyncio.Future[None]) -> None:
+        waiting = self._waiters.get(run, [])
+        if future in waiting:
+            waiting.remove(future)
+        if not waiting:
+            self._waiters.pop(run, None)
+
     async def close(self) -> None:
         """After the writer has ended: nothing more is thought or remembered."""
-        if self._alarm is not None:
-            self._alarm.cancel()
+        for timer in (self._alarm, self._lingering):
+            if timer is not None:
+                timer.cancel()
         self.news.close()
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self._disk, self.store.close)

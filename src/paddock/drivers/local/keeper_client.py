@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from paddock.drivers.local.keeper.journal import read_journal
 from paddock.drivers.local.keeper.protocol import (
     JOURNAL_SUFFIX,
@@ -148,7 +150,7 @@ class KeeperClient:
             if not data:
                 raise KeeperGone("the keeper closed the connection")
             came = True
-            yield from map(decode, self._lines.feed(data))
+            yield from map(_decode, self._lines.feed(data))
 
     def hello(self, epoch: int | None, **more: object) -> dict[str, Any]:
         """As the daemon of an epoch, or as a visitor (None)."""
@@ -195,6 +197,17 @@ def journals(directory: Path) -> dict[Path, list[dict[str, Any]]]:
     """What every keeper of this directory, dead ones too, wrote about endings; header first."""
     found = sorted(directory.glob(f"*{JOURNAL_SUFFIX}"))
     return {path: read_journal(str(path)) for path in found}
+
+
+def _decode(line: bytes) -> dict[str, Any]:
+    """As `decode`, in a sixth of its time; bytes that are no UTF-8 are left to that one."""
+    try:
+        return _message(line)
+    except msgspec.DecodeError:
+        return decode(line)
+
+
+_message = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 def _connect(sock: socket.socket, directory: Path) -> None:
