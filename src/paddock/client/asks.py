@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -19,8 +18,7 @@ ANSWER_S: Final = 60.0
 _PLAIN: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
-@dataclass(frozen=True, slots=True)
-class Ask(Generic[T]):
+class Ask(msgspec.Struct, Generic[T], frozen=True):
     method: str
     path: str
     gives: type[T]
@@ -34,8 +32,7 @@ class Ask(Generic[T]):
         return isinstance(self.body, bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class StreamAsk(Generic[T]):
+class StreamAsk(msgspec.Struct, Generic[T], frozen=True):
     """A request whose answer goes on; `reader` makes what turns its bytes into items."""
 
     path: str
@@ -43,7 +40,7 @@ class StreamAsk(Generic[T]):
     method: str = "GET"
     body: bytes = b""
     answer_s: float | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = {}
 
 
 def packed(value: object) -> bytes:
