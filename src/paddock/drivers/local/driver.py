@@ -135,7 +135,7 @@ class LocalDriver:
         if problem is not None:
             raise ValueError(problem)
         place = self._containment.prepare(life.attempt, limit_bytes=launch.limit_bytes)
-        life.order = order_of(launch, self._names, place)
+        life.order = order_of(launch, self._names, place, others=len(self._lives))
 
     def _ask_to_start(self, life: Life) -> None:
         assert life.order is not None

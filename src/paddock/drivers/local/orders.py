@@ -10,9 +10,13 @@ from paddock.drivers.local.naming import Names
 from paddock.ports import Launch
 
 NO_CAP_BYTES: Final = 1 << 50  # until logs are rotated
+# A user without rights may have 64 MiB of pipes in all; beyond that also those of their shells
+# are one page. 300 agents with the keeper's usual 128 KiB take 38 MiB; the next 1,000 take 16.
+MANY: Final = 300
+SMALL_PIPE_BYTES: Final = 16 << 10
 
 
-def order_of(launch: Launch, names: Names, place: Place) -> dict[str, Any]:
+def order_of(launch: Launch, names: Names, place: Place, *, others: int) -> dict[str, Any]:
     attempt = launch.attempt
     umask = umask_of(launch.labels)
     return {
@@ -28,6 +32,7 @@ def order_of(launch: Launch, names: Names, place: Place) -> dict[str, Any]:
         "cgroups": list(place.procs),
         "oom_score_adj": place.oom_score_adj,
         **({} if umask is None else {"umask": umask}),
+        **({} if others < MANY else {"pipe_bytes": SMALL_PIPE_BYTES}),
     }
 
 
