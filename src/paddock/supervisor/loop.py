@@ -46,6 +46,7 @@ from paddock.supervisor.thoughts import (
     named,
     reply,
 )
+from paddock.supervisor.waiters import Waiters
 
 T = TypeVar("T")
 
@@ -83,8 +84,7 @@ class Supervisor:
         self._known_beats = dict(fleet.heartbeats)
         self._policy: Policy | None = None  # the true one, while trouble lets nothing start
         self._alarm: asyncio.TimerHandle | None = None
-        self._waiters: dict[str, list[asyncio.Future[None]]] = {}
-        self._ends: set[str] = set()  # thought, and not yet remembered
+        self._waiters = Waiters(fleet)
         self._to_write = asyncio.Event()
         self._lingering: asyncio.TimerHandle | None = None
         self._idle = asyncio.Event()
@@ -126,15 +126,7 @@ class Supervisor:
 
     async def ended(self, runs: Collection[str], *, within_s: float) -> bool:
         """Whether all of them have ended, as soon as they have or the time is over."""
-        live = {run: future for run in runs if (future := self._wait_for(run)) is not None}
-        if not live:
-            return True
-        try:
-            done, _ = await asyncio.wait(live.values(), timeout=within_s)
-        finally:  # also when whoever waits goes away
-            for run, future in live.items():
-                self._stop_waiting(run, future)
-        return len(done) == len(live)
+        return await self._waiters.ended(runs, within_s=within_s)
 
     @property
     def is_settled(self) -> bool:
@@ -372,28 +364,9 @@ class Supervisor:
             if isinstance(before, Live) and not run.live:
                 self.hands.forget(Attempt(run.id, before.attempt))
             if isinstance(run.state, Ended):
-                self._ends.discard(run.id)
-                for waiter in self._waiters.pop(run.id, ()):
-                    if not waiter.done():
-                        waiter.set_result(None)
+                self._waiters.remembered(run.id)
         self.news.publish(thought.step.changes, at=thought.step.at)
         reply(thought)
-
-    def _wait_for(self, run: str) -> asyncio.Future[None] | None:
-        known = self.fleet.runs.get(run)
-        over = known is None or isinstance(known.state, Ended)
-        if over and run not in self._ends:
-            return None
-        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiters.setdefault(run, []).append(waiter)
-        return waiter
-
-    def _stop_waiting(self, run: str, future: asyncio.Future[None]) -> None:
-        waiting = self._waiters.get(run, [])
-        if future in waiting:
-            waiting.remove(future)
-        if not waiting:
-            self._waiters.pop(run, None)
 
     async def close(self) -> None:
         """After the writer has ended: nothing more is thought or remembered."""
