@@ -204,8 +204,7 @@ class Supervisor:
         waits = [action for action in actions if not is_urgent(action)]
         submitted = tuple(taken) if isinstance(event, Submitted) else ()
         self._thoughts.append(Thought(step_taken, waits, letter.answer, submitted, refused))
-        ends = {c.run.id for c in fleet.changes if isinstance(c.run.state, Ended)}
-        self._ends |= ends
+        ends = self._waiters.thought(fleet.changes)
         self._idle.clear()
         if actions or ends or letter.answer or letter.boot_id:
             self._to_write.set()

@@ -15,8 +15,11 @@ class Waiters:
         self._waiting: dict[str, list[asyncio.Future[None]]] = {}
         self._unremembered: set[str] = set()
 
-    def thought(self, changes: Iterable[Change]) -> None:
-        self._unremembered |= {c.run.id for c in changes if isinstance(c.run.state, Ended)}
+    def thought(self, changes: Iterable[Change]) -> bool:
+        """Whether any of these is an end."""
+        ends = {change.run.id for change in changes if isinstance(change.run.state, Ended)}
+        self._unremembered |= ends
+        return bool(ends)
 
     def remembered(self, run: str) -> None:
         """It has ended, and that is on the disk."""
