@@ -191,6 +191,9 @@ class Store(Protocol):
     ) -> tuple[Run, ...]:
         """The newest first. The next page begins before (time of the end, id) of the last."""
 
+    def outcomes(self) -> Mapping[str, int]:
+        """How many of the ended runs that are kept ended how."""
+
     def story(self, run: str) -> tuple[Move, ...]: ...
 
     def recipe(self, run: str) -> Recipe | None: ...

@@ -177,8 +177,8 @@ def test_a_circle_is_refused(desk: ServedDesk, client: Client) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"command": (), "agent": "claude", "prompt": "x"}, "pass the agent's command after --"),
-        ({"repo": "/tmp"}, "run in a directory with --dir"),
+        ({"command": (), "agent": "claude", "prompt": "x"}, "say the agent's whole command"),
+        ({"repo": "/tmp"}, "say the directory to run in"),
         ({"driver": "container"}, "the driver container is not there yet; use fake"),
         ({"driver": "kubernetes"}, "not there yet"),
         ({"dir": "relative"}, "an absolute path"),

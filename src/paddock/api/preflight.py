@@ -67,7 +67,8 @@ def _sentence(level: Sequence[RunSpec], policy: Policy) -> str | None:
     if safe == fitting:
         verb = "is" if safe == 1 else "are"
         return f"{asked}; {safe:,} {verb} safe on this host ({kept} for the host): {_WAIT}"
-    return f"{asked}; {safe:,} at once are allowed (max_concurrent_agents): {_WAIT}"
+    rule = "performance.max_concurrent_agents or the profile; paddock config show says which"
+    return f"{asked}; {safe:,} at once are allowed ({rule}): {_WAIT}"
 
 
 _WAIT = "the others wait their turn"

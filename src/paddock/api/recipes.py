@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -13,7 +13,7 @@ from typing import Final
 from paddock.config.layers import PROFILE_VARIABLE
 from paddock.config.places import STATE_VARIABLE, Places
 from paddock.config.policy import RunDefaults
-from paddock.ports import Recipe
+from paddock.ports import Driver, Recipe
 from paddock.wire.run_request import RunRequest, memory_high_bytes
 from paddock.wire.views import Submit
 
@@ -28,10 +28,11 @@ LONGEST_PATH: Final = 4096
 # paddock is and how it is to be used, and an agent may submit, too.
 _KEPT: Final = (STATE_VARIABLE, PROFILE_VARIABLE)
 _NOT_THERE_YET: Final = {
-    "agent": "presets are not there yet: pass the agent's command after --",
-    "steps": "steps are not there yet: submit one run per step, each with --needs",
-    "repo": "workspaces of a repository are not there yet: run in a directory with --dir",
-    "branch": "workspaces of a repository are not there yet: run in a directory with --dir",
+    "agent": "presets are not there yet: say the agent's whole command instead",
+    "steps": "steps are not there yet: make each a run of its own that needs the one before",
+    "repo": "workspaces of a repository are not there yet: say the directory to run in (dir)",
+    "ready_marker": "ready markers are not there yet: let the run end when it is done",
+    "branch": "workspaces of a repository are not there yet: say the directory to run in (dir)",
 }
 
 
@@ -99,6 +100,22 @@ def refuse_what_is_not_there_yet(request: RunRequest) -> None:
     for field, message in _NOT_THERE_YET.items():
         if getattr(request, field):
             raise bad_request(f"{request.name}: {message}")
+
+
+def not_held(requests: Sequence[RunRequest], driver: Driver) -> str | None:
+    """What was asked for, is kept for the day there are walls, and holds nobody today."""
+    if driver.guarantees.hard_memory_wall:
+        return None
+    said = {
+        "cpu": any(one.cpu not in (None, "unlimited") for one in requests),
+        "pids": any(one.pids is not None for one in requests),
+        "memory_high": any(one.memory_high_bytes or one.memory_high_percent for one in requests),
+    }
+    names = [name for name, is_said in said.items() if is_said]
+    if not names:
+        return None
+    driver_name = driver.guarantees.name
+    return f"{' and '.join(names)} will not be held: the driver {driver_name} has no walls"
 
 
 def driver_of(request: RunRequest, usual: str, default: str, known: Collection[str]) -> str:

@@ -279,6 +279,9 @@ def _preflight(desk: Desk, body: Submit, looked: Looked, plan: Plan) -> None:
             raise refused(f"{request.name}: {reduced}, and it is strict: say --memory")
         if reduced is not None and reduced not in plan.notes:
             plan.notes.append(reduced)
+    unheld = r.not_held(body.runs, desk.supervisor.drivers[desk.supervisor.default_driver])
+    if unheld is not None:
+        plan.notes.append(unheld)
     problem = too_many(plan.specs, desk.supervisor.fleet.policy)
     if problem is None:
         return

@@ -142,7 +142,7 @@ def status_view(supervisor: Supervisor) -> StatusView:
             used_bytes=fleet.demand.sums.used_bytes,
             max_agents=fleet.policy.max_agents,
         ),
-        counts=_counts(fleet),
+        counts=_counts(supervisor),
         queue=QueueView(
             waiting=fleet.waiting,
             depth=fleet.policy.queue_depth,
@@ -169,16 +169,14 @@ def _host(fleet: Fleet) -> HostView | None:
     )
 
 
-def _counts(fleet: Fleet) -> dict[str, int]:
-    """By state, every state; and by outcome of the ended that are still in memory."""
+def _counts(supervisor: Supervisor) -> dict[str, int]:
+    """By state, every state; and by outcome of all the ended that are kept."""
+    fleet = supervisor.fleet
     live = Counter(state_word(run.state) for run in fleet.live_runs())
     known = {"queued": fleet.waiting}
     known |= {word: live[word] for word in ("starting", "running", "stopping")}
-    known["ended"] = len(fleet.runs) - fleet.waiting - len(fleet.live)
-    if known["ended"]:
-        states = (run.state for run in fleet.runs.values())
-        known |= Counter(str(state.outcome) for state in states if type(state) is Ended)
-    return known
+    known["ended"] = supervisor.outcomes.total()
+    return known | supervisor.outcomes
 
 
 def _heartbeat(fleet: Fleet, each: Heartbeat) -> HeartbeatView:

@@ -150,7 +150,8 @@ class Queue:
             for priority, level in self._levels.items()
             if level.heads and (above is None or priority < above)
         ]
-        for _, _, entry in heapq.merge(*streams):
+        # Most queues hold one priority only: then there is nothing to merge, at half the cost.
+        for _, _, entry in streams[0] if len(streams) == 1 else heapq.merge(*streams):
             yield entry.run
 
     def place(self, run: str, *, ageing_s: float = math.inf) -> int:

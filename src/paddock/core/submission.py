@@ -119,6 +119,8 @@ def _outcome(fleet: Fleet, run: str, known: Mapping[str, Outcome]) -> Outcome | 
 
 
 def _circle(specs: Sequence[RunSpec]) -> str | None:
+    if not any(spec.needs for spec in specs):
+        return None
     names = {spec.id: spec.name for spec in specs}
     needs = {spec.id: [need for need in spec.needs if need in names] for spec in specs}
     try:

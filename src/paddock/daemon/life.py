@@ -8,14 +8,15 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 from paddock import __version__
 from paddock.api.desk import Facts
 from paddock.api.serving import ApiServer, CannotListen
-from paddock.config.layers import load_settings
+from paddock.config.layers import HOST_FILE, load_settings, user_file
 from paddock.config.places import Places
 from paddock.config.policy import to_policy
 from paddock.core.events import CancelRequested, PolicyChanged
@@ -38,6 +39,7 @@ REVIVE_AFTER_S: Final = 1.0
 # A daemon needs no more than this of whoever started it; their secrets are none of its business.
 KEPT_VARIABLES: Final = ("HOME", "PATH", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR")
 SETTLE_S: Final = 10.0
+LOOK_AT_CONFIG_S: Final = 2.0
 KILL_S: Final = 20.0  # for agents that are ended with the daemon; then by force
 
 log = logging.getLogger("paddock.daemon")
@@ -64,6 +66,7 @@ class Ending:
 
 
 async def live(places: Places, *, listen: str | None) -> None:
+    listen = listen or _listened_before(places)
     for trouble in leave_agents_cgroups():
         log.warning("%s", trouble)
     probe = LinuxProbe()
@@ -121,7 +124,7 @@ class _Daemon:
         eyes = Eyes(self.supervisor, probe)
         eyes.look()
         chores = Chores(self.supervisor, self.output, self.places.stdin)
-        for work in (eyes.watch(), chores.do()):
+        for work in (eyes.watch(), chores.do(), self._watch_configuration()):
             await stack.enter_async_context(self._working(work))
         await self._serve()
 
@@ -151,6 +154,7 @@ class _Daemon:
             await server.start()
         except CannotListen as error:
             raise CannotStart(str(error)) from None
+        self._note_listening()
         log.info("paddock %s, process %d, epoch %d", __version__, os.getpid(), facts.epoch)
         try:
             await self._until_the_end()
@@ -159,6 +163,13 @@ class _Daemon:
         # Only here, on purpose: after a bug the keeper brings us back. With nobody left to keep,
         # it goes too, and the next daemon gets a keeper of its own version.
         self.local.leave(retire=not self.supervisor.fleet.live)
+        _listening_file(self.places).unlink(missing_ok=True)
+
+    def _note_listening(self) -> None:
+        """For whoever starts the next daemon, should this one die: it was asked to listen."""
+        if self.listen is not None:
+            with contextlib.suppress(OSError):
+                _listening_file(self.places).write_text(self.listen, encoding="ascii")
 
     async def _until_the_end(self) -> None:
         asked = asyncio.ensure_future(self.ending.asked.wait())
@@ -198,8 +209,17 @@ class _Daemon:
             loop.add_signal_handler(number, self.ending.ask)
         loop.add_signal_handler(signal.SIGHUP, self._reload)
 
+    async def _watch_configuration(self) -> None:
+        """A change of a file counts within seconds: errors may name the key to change."""
+        seen = _looks_of(_configured_by())
+        while True:
+            await asyncio.sleep(LOOK_AT_CONFIG_S)
+            if (found := _looks_of(_configured_by())) != seen:
+                seen = found
+                self._reload()
+
     def _reload(self) -> None:
-        """SIGHUP: the configuration again. A mistake in it changes nothing."""
+        """The configuration again, also at SIGHUP. A mistake in it changes nothing."""
         try:
             policy: Policy = to_policy(load_settings(None), LinuxProbe().sample().total_bytes)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the daemon lives
@@ -218,6 +238,33 @@ class _Daemon:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await task
+
+
+def _listening_file(places: Places) -> Path:
+    return places.state / "listen"
+
+
+def _listened_before(places: Places) -> str | None:
+    try:
+        return _listening_file(places).read_text(encoding="ascii").strip() or None
+    except (OSError, ValueError):
+        return None
+
+
+def _configured_by() -> list[Path]:
+    return [HOST_FILE, user_file()]
+
+
+def _looks_of(files: Iterable[Path]) -> list[tuple[int, int] | None]:
+    found: list[tuple[int, int] | None] = []
+    for file in files:
+        try:
+            facts = file.stat()
+        except OSError:
+            found.append(None)
+        else:
+            found.append((facts.st_mtime_ns, facts.st_ino))
+    return found
 
 
 def _restart(places: Places, listen: str | None) -> dict[str, object]:

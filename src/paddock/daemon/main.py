@@ -14,7 +14,7 @@ from paddock.config.mistakes import ConfigError
 from paddock.config.places import Places, find_places
 
 # The codes of cli.md; the command line's own room may not be imported from here.
-DONE, BAD_USAGE, NO_DAEMON = 0, 2, 69
+DONE, BAD_USAGE, REFUSED, NO_DAEMON = 0, 2, 3, 69
 OURS: Final = "PADDOCK_"
 
 
@@ -58,7 +58,7 @@ def run(places: Places, *, listen: str | None, log_file: str | None, verbose: bo
         asyncio.run(live(places, listen=listen))
     except AlreadyThere as error:
         click.echo(f"paddock: {error}", err=True)
-        return DONE
+        return REFUSED
     except ConfigError as error:
         click.echo(f"paddock: {error}", err=True)
         return BAD_USAGE

@@ -119,20 +119,24 @@ def state_word(state: State) -> str:
 
 def run_row(run: Run) -> Row:
     """In the order of `queries.PUT_RUN`."""
-    spec, state = run.spec, run.state
+    spec = run.spec
+    names = (legible(spec.id), legible(spec.name), legible(spec.group))
+    state, end = _standing(run)
+    return (pack(spec), *state, *names, run.sequence, *end)
+
+
+def move_row(run: Run) -> Row:
+    """In the order of `queries.MOVE_RUN`."""
+    state, end = _standing(run)
+    return (*state, *end, legible(run.spec.id))
+
+
+def _standing(run: Run) -> tuple[Row, Row]:
+    state = run.state
     ended = state if isinstance(state, Ended) else None
-    return (
-        pack(spec),
-        state_word(state),
-        pack(state),
-        pack({name: getattr(run, name) for name in _COUNTS}),
-        legible(spec.id),
-        legible(spec.name),
-        legible(spec.group),
-        run.sequence,
-        ended and ended.since_at,
-        ended and str(ended.outcome),
-    )
+    counts = {name: getattr(run, name) for name in _COUNTS}
+    facts = (state_word(state), pack(state), pack(counts))
+    return facts, (ended and ended.since_at, ended and str(ended.outcome))
 
 
 def run_of(row: Row) -> Run:

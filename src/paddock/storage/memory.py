@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -104,6 +105,11 @@ class MemoryStore:
             if (before is None or (_ended_at(run), run.id) < before) and _fits(run, wanted)
         )
         return tuple(found)[:limit]
+
+    def outcomes(self) -> Mapping[str, int]:
+        self._check()
+        states = (run.state for run in self._runs.values())
+        return Counter(str(state.outcome) for state in states if isinstance(state, Ended))
 
     def story(self, run: str) -> tuple[Move, ...]:
         self._check()

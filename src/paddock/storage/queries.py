@@ -18,6 +18,11 @@ ON CONFLICT (id) DO UPDATE SET
     moves = moves + 1
 RETURNING number, moves
 """
+# What a run was asked to be never changes, and is most of its row: all later writes spare it.
+MOVE_RUN: Final = """
+UPDATE runs SET state = ?, facts = ?, counts = ?, ended_at = ?, outcome = ?, moves = moves + 1
+WHERE id = ? RETURNING number, moves
+"""
 PUT_MOVE: Final = (
     "INSERT INTO moves (run, n, at, state, attempt, because) VALUES (?, ?, ?, ?, ?, ?)"
 )
@@ -87,6 +92,9 @@ NEWEST_OF_NAME: Final = f"""
 SELECT {_RUN} FROM runs WHERE name = ? ORDER BY sequence DESC, number DESC LIMIT 1
 """
 BY_PREFIX: Final = f"SELECT {_RUN} FROM runs WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
+OUTCOMES: Final = """
+SELECT outcome, count(*) FROM runs WHERE ended_at IS NOT NULL GROUP BY outcome
+"""
 STORY: Final = """
 SELECT at, state, attempt, because, moves FROM moves
 WHERE run = (SELECT number FROM runs WHERE id = ?) ORDER BY n

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -163,6 +163,10 @@ class SqliteStore:
             "limit": limit,
         }
         return self._runs(queries.ENDED, facts)
+
+    def outcomes(self) -> Mapping[str, int]:
+        with self._at_work():
+            return dict(self._rows(queries.OUTCOMES))
 
     def story(self, run: str) -> tuple[Move, ...]:
         with self._at_work():

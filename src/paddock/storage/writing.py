@@ -34,7 +34,10 @@ def write(db: apsw.Connection, steps: Sequence[Step]) -> None:
 
 def _put_change(db: apsw.Connection, change: Change, step: Step) -> None:
     run = change.run
-    number, n = db.execute(queries.PUT_RUN, codec.run_row(run)).get
+    moved = None
+    if change.before is not None:
+        moved = db.execute(queries.MOVE_RUN, codec.move_row(run)).get
+    number, n = moved or db.execute(queries.PUT_RUN, codec.run_row(run)).get
     word, because = codec.state_word(run.state), codec.legible(change.because)
     db.execute(queries.PUT_MOVE, (number, n, step.at, word, run.attempts, because))
     _fold(db, number, n)

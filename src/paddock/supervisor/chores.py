@@ -52,6 +52,7 @@ class Chores:
             await asyncio.sleep(PAUSE_S)
         if self._some_went:
             self._some_went = False
+            await supervisor.count_outcomes()
             await self._drop_output()
         await asyncio.to_thread(self._drop_uploads)
 

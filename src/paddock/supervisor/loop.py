@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -76,6 +76,7 @@ class Supervisor:
         self.news = News()
         self.hands = Hands(drivers, default, self.post)
         self.trouble: str | None = None
+        self.outcomes: Counter[str] = Counter()  # of all ended runs that the store keeps
         self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.on_parting: list[Callable[[Parting], None]] = []
         self._mailbox: deque[Letter] = deque()
@@ -116,6 +117,10 @@ class Supervisor:
     async def look(self, read: Callable[[Store], T]) -> T:
         """A look into the store, in its own thread: it may have to wait for a slow disk."""
         return await asyncio.get_running_loop().run_in_executor(self._disk, read, self.store)
+
+    async def count_outcomes(self) -> None:
+        """Anew, from the store: at the start, and when some of the past was tidied away."""
+        self.outcomes = Counter(await self.look(lambda store: store.outcomes()))
 
     async def find(self, text: str) -> tuple[Run, ...]:
         """By id, by name (the newest), by prefix. What the fleet has is newer than the store."""
@@ -364,6 +369,7 @@ class Supervisor:
                 self.hands.forget(Attempt(run.id, before.attempt))
             if isinstance(run.state, Ended):
                 self._waiters.remembered(run.id)
+                self.outcomes[str(run.state.outcome)] += 1
         self.news.publish(thought.step.changes, at=thought.step.at)
         reply(thought)
 

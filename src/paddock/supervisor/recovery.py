@@ -56,6 +56,7 @@ async def recover(supervisor: Supervisor, inherited: Inheritance) -> None:
     """In this order: the new epoch is remembered before any driver hears of it, the attempts are
     found before anything is started, and only then what was owed is done."""
     recipes = await _owed_recipes(supervisor)
+    await supervisor.count_outcomes()
     hands, fleet = supervisor.hands, supervisor.fleet
     found = hands.adopt()
     wanted = {run.attempt for run in fleet.live_runs()}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +17,14 @@ from paddock.config.kinds import Share, Wrong, compact_size
 from paddock.config.located import MIB, Items, Scalar, Table, Value, describe, load_file, load_text
 from paddock.config.mistakes import ConfigError, Mistakes, Place, nearest
 
-from .run_fields import EVERY, NOT_IN_DEFAULTS, NOT_IN_HEARTBEATS, RUN_KINDS, Name
+from .run_fields import (
+    EVERY,
+    NOT_IN_DEFAULTS,
+    NOT_IN_HEARTBEATS,
+    RUN_KINDS,
+    Name,
+    compact_time,
+)
 from .run_request import HeartbeatRequest, RunRequest
 
 LARGEST_FILE: Final = 4 * MIB
@@ -58,7 +65,7 @@ def parse_fleet(path: Path) -> FleetFile:
     try:
         table = load_file(path, largest=LARGEST_FILE, pipes=True)
     except ConfigError as error:
-        raise FleetFileError(error.mistakes, left_out=error.left_out) from error
+        raise _of_a_fleet(error) from error
     return _Parser(path.absolute().parent).parse(table, name=path.stem)
 
 
@@ -72,22 +79,22 @@ def parse_fleet_text(text: str, *, file: str, directory: Path) -> FleetFile:
     try:
         table = load_text(text, file=file)
     except ConfigError as error:
-        raise FleetFileError(error.mistakes, left_out=error.left_out) from error
+        raise _of_a_fleet(error) from error
     return _Parser(directory).parse(table, name="fleet")
 
 
-def parse_run(text: str, *, at: Place, directory: Path) -> RunRequest:
-    """One run as a table of its own, as in a line of `submit --from`; needs are not looked up."""
-    try:
-        table = load_text(text, file=at.file, first_line=at.line)
-    except ConfigError as error:
-        raise FleetFileError(error.mistakes, left_out=error.left_out) from error
-    return read_run(table, directory=directory)
-
-
 def read_run(table: Table, *, directory: Path) -> RunRequest:
-    """As `parse_run`, of a table that a program put together, as from options."""
+    """One run as a table of its own, as from options or a line; its needs are not looked up."""
     return _Parser(directory).parse_one(table)
+
+
+def _of_a_fleet(error: ConfigError) -> FleetFileError:
+    """Whoever reads YAML knows configuration files only, and names a key of theirs."""
+    mistakes = [
+        replace(each, allowed=each.allowed.replace("`performance:`", "`runs:`"))
+        for each in error.mistakes
+    ]
+    return FleetFileError(mistakes, left_out=error.left_out)
 
 
 class _Parser:
@@ -239,7 +246,7 @@ class _Parser:
         soft, hard = values.get("soft_timeout"), values.get("timeout")
         if soft is not None and hard is not None and soft >= hard:
             at = run.places.get("soft_timeout", run.at)
-            found, allowed = f"{soft:g} s", f"less than its timeout of {hard:g} s"
+            found, allowed = compact_time(soft), f"less than its timeout of {compact_time(hard)}"
             self.mistakes.add(at, f"{key}.soft_timeout", found=found, allowed=allowed)
 
     def _path(self, text: str, at: Place, key: str) -> str:

@@ -23,7 +23,7 @@ from paddock.config.located import Scalar, Value, describe
 from paddock.config.mistakes import nearest, quoted
 from paddock.config.settings import AGENT_SIZE, CPUS, DRIVER, PIDS
 from paddock.core.heartbeat import SHORTEST_S
-from paddock.core.units import DAY_S
+from paddock.core.units import DAY_S, HOUR_S, MINUTE_S
 
 from .run_request import Step
 
@@ -193,6 +193,24 @@ class Environment:
         return ", ".join(value)
 
 
+@dataclass(frozen=True, slots=True)
+class Time(Duration):
+    """As `Duration`, with a longest time that nobody has to divide by 86,400 to understand."""
+
+    @property
+    def allowed(self) -> str:
+        least, most = compact_time(self.least_s), compact_time(self.most_s)
+        return f"a time from {least} to {most}, as in 90, 90s or 15m"
+
+
+def compact_time(seconds: float) -> str:
+    """Exactly, as it would be written, in the largest unit that allows it: `366d`, `15m`, `90s`."""
+    for unit_s, letter in ((DAY_S, "d"), (HOUR_S, "h"), (MINUTE_S, "m")):
+        if seconds >= unit_s and seconds % unit_s == 0:
+            return f"{seconds / unit_s:.0f}{letter}"
+    return f"{seconds:.3f}".rstrip("0").rstrip(".") + "s"
+
+
 def _word(value: Value, allowed: str) -> str:
     if not isinstance(value, Scalar):
         raise Wrong(f"{describe(value)} in it", allowed, at=value.at)
@@ -225,8 +243,8 @@ RUN_KINDS: Final[Mapping[str, Kind[Any]]] = {
     "memory_high": SizeOrShare(AGENT_SIZE),
     "cpu": OrWord("unlimited", CPUS),
     "pids": PIDS,
-    "timeout": OrWord("none", Duration(1, LONGEST_TIMEOUT_S)),
-    "soft_timeout": Duration(1, LONGEST_TIMEOUT_S),
+    "timeout": OrWord("none", Time(1, LONGEST_TIMEOUT_S)),
+    "soft_timeout": Time(1, LONGEST_TIMEOUT_S),
     "complexity": Choice(COMPLEXITIES),
     "dir": _PATH,
     "repo": _PATH,
@@ -243,7 +261,7 @@ RUN_KINDS: Final[Mapping[str, Kind[Any]]] = {
     "performance_profile": Name(),
     "strict": Flag(),
 }
-EVERY: Final = Duration(SHORTEST_S, 366 * DAY_S)
+EVERY: Final = Time(SHORTEST_S, LONGEST_TIMEOUT_S)
 NOT_IN_DEFAULTS: Final = ("name", "needs")
 # A heartbeat is low, has no needs, and is not tried again: the next beat is its retry.
 NOT_IN_HEARTBEATS: Final = ("priority", "needs", "retries", "steps", "ready_marker")

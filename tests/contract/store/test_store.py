@@ -52,6 +52,14 @@ def test_the_last_change_of_a_step_is_the_state_and_all_are_the_story(store: Sto
     )
 
 
+def test_a_run_whose_beginning_was_never_told_is_kept_from_its_first_move_on(store: Store) -> None:
+    run = a_run()
+    store.remember(ended(run, at=3.0))
+    found = store.run("a")
+    assert found is not None and (found.spec, type(found.state)) == (run.spec, Ended)
+    assert [move.state for move in store.story("a")] == ["ended"]
+
+
 def test_many_steps_are_kept_in_their_order(store: Store) -> None:
     run = a_run()
     store.remember_many([submitted(run), moved(run, Queued(2.0)), ended(run, at=3.0)])
@@ -258,3 +266,12 @@ def test_a_closed_store_says_so_and_closing_twice_is_no_trouble(store: Store) ->
         store.load()
     with pytest.raises(StoreError, match="closed"):
         store.remember(Step(at=1.0))
+
+
+def test_how_runs_ended_is_counted(store: Store) -> None:
+    assert dict(store.outcomes()) == {}
+    for number, outcome in enumerate([Outcome.FAILED, Outcome.SUCCEEDED, Outcome.FAILED], start=1):
+        run = numbered(number)
+        store.remember_many([submitted(run), ended(run, outcome=outcome)])
+    store.remember(submitted(numbered(9)))
+    assert dict(store.outcomes()) == {"failed": 2, "succeeded": 1}

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -92,8 +93,37 @@ def test_two_daemons_started_at_once_are_one(house: House) -> None:
     pids = {text.split('"pid": ')[1].split(",")[0] for text in told}
     assert len(pids) == 1
     again = house.paddock("daemon", "run")
-    assert again.returncode == 0
+    assert again.returncode == 3
     assert "already running" in again.stderr
+
+
+def test_a_changed_configuration_counts_without_a_restart(house: House) -> None:
+    house.start()
+    config = house.home / "config/paddock/config.yaml"
+    config.parent.mkdir(parents=True)
+    config.write_text("queue: {depth: 7}\n", encoding="utf-8")
+    until(lambda: house.told("status")["queue"]["depth"] == 7, within_s=10)
+    config.write_text("queue: {depth: none of it}\n", encoding="utf-8")
+    until(lambda: "is as before" in house.log(), within_s=10)
+    assert house.told("status")["queue"]["depth"] == 7
+
+
+def test_a_daemon_that_was_told_to_listen_does_so_again_after_its_death(house: House) -> None:
+    house.start()
+    house.paddock("daemon", "stop")
+    command = [*PADDOCK, "daemon", "run", "--listen", "127.0.0.1:0"]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        command[-1] = f"127.0.0.1:{free.getsockname()[1]}"
+    with subprocess.Popen(command, env=house.env, stderr=subprocess.DEVNULL) as first:
+        until(house.places.socket.exists, within_s=10)
+        until(lambda: (house.places.state / "listen").exists(), within_s=10)
+        first.kill()
+    house.start()
+    assert house.told("daemon", "status")["listen"] == command[-1]
+    house.paddock("daemon", "stop")
+    house.start()
+    assert house.told("daemon", "status")["listen"] is None
 
 
 # -- files --------------------------------------------------------------------------------------

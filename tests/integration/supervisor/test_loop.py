@@ -101,6 +101,19 @@ def test_steps_that_come_together_are_remembered_together() -> None:
     in_a_loop(scenario)
 
 
+def test_a_start_that_nobody_waits_for_is_remembered_though_nothing_else_happens() -> None:
+    async def scenario() -> None:
+        store = SlowStore()
+        async with supervised(store) as one:
+            await one.submit(a_spec("a"), "sleep=60")
+            await until(lambda: isinstance(one.run("a").state, Running))
+            await one.supervisor.settled()
+            kept = store.run("a")
+            assert kept is not None and isinstance(kept.state, Running)
+
+    in_a_loop(scenario)
+
+
 def test_a_refusal_keeps_nothing_and_says_why() -> None:
     async def scenario() -> None:
         store = MemoryStore()

@@ -42,7 +42,8 @@ def test_the_number_of_agents_counts_too() -> None:
     assert found is not None
     assert found[0] == (
         "40 agents of 100 MiB at once are asked for; 5 at once are allowed "
-        "(max_concurrent_agents): the others wait their turn"
+        "(performance.max_concurrent_agents or the profile; paddock config show says which): "
+        "the others wait their turn"
     )
 
 

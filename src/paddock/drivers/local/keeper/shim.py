@@ -44,6 +44,12 @@ cd "$paddock_shim_cwd" 2>/dev/null || exit 125
 unset OLDPWD
 paddock_shim_step=exec
 [ -z "${BASH_VERSION-}" ] || shopt -s execfail 2>/dev/null
+# Looked for first, because a shell that cannot exec says so in the agent's own output.
+if ! command -v "$1" >/dev/null 2>&1; then
+  paddock_shim_code=127
+  case $1 in */*) [ ! -e "$1" ] || paddock_shim_code=126 ;; esac
+  exit "$paddock_shim_code"
+fi
 exec "$@"
 paddock_shim_code=$?
 paddock_shim_tell fail exec
