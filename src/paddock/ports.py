@@ -165,6 +165,17 @@ class Keep:
     groups: int = 1_000
 
 
+@dataclass(frozen=True, slots=True)
+class Tidied:
+    """What one tidying removed; false when there was nothing more to remove."""
+
+    runs: tuple[str, ...] = ()
+    groups: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.runs or self.groups)
+
+
 class Store(Protocol):
     """What is remembered. One writer; trouble is told as a `storage.errors.StoreError`."""
 
@@ -200,8 +211,14 @@ class Store(Protocol):
 
     def heartbeat_recipe(self, name: str) -> Recipe | None: ...
 
-    def tidy(self, *, now_at: float, keep: Keep = Keep()) -> int:  # noqa: B008 - frozen
-        """Remove one small batch of what is too old or too much; how many went, 0 when done."""
+    def inputs(self) -> frozenset[str]:
+        """The stdin files of all runs that have not ended."""
+
+    def tidy(self, *, now_at: float, keep: Keep = Keep()) -> Tidied:  # noqa: B008 - frozen
+        """Remove one small batch of what is too old or too much; what went."""
+
+    def missing(self) -> bool:
+        """Whether somebody removed or replaced its files. Quick, and may be asked at any time."""
 
     def mend(self) -> None:
         """After `StoreGone`: put back what somebody removed, from what is still open."""

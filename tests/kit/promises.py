@@ -25,6 +25,7 @@ from paddock.core.events import (
     Exited,
     Sampled,
     SpawnFailed,
+    StartPutOff,
     StopFound,
     Submitted,
     TimePassed,
@@ -142,7 +143,7 @@ class Promises:
 
     def _memory_is_held_while_anything_lives(self, event: Event) -> None:
         """What is live is what was started and has not been reported gone: no more, no less."""
-        if isinstance(event, Emptied | AttemptLost | SpawnFailed) or (
+        if isinstance(event, Emptied | AttemptLost | SpawnFailed | StartPutOff) or (
             isinstance(event, Exited) and event.empty
         ):
             self._there.discard(event.attempt)

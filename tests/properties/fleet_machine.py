@@ -36,6 +36,7 @@ from paddock.core.events import (
     Sampled,
     SpawnFailed,
     Started,
+    StartPutOff,
     StopFound,
     Submitted,
     ThawRequested,
@@ -283,6 +284,13 @@ class FleetMachine(RuleBasedStateMachine):
     def attempt_is_lost(self, number: int, *, permanent: bool = False) -> None:
         attempt = self.pick_live(number).attempt
         self.tell(AttemptLost(self.yard.now, attempt, "reboot", permanent=permanent))
+
+    @precondition(some_starting)
+    @rule(number=PICK)
+    def a_start_is_put_off(self, number: int) -> None:
+        run = self.pick(number, Starting)
+        assert run is not None
+        self.tell(StartPutOff(self.yard.now, run.attempt, "no room on the disk"))
 
     @precondition(some_live)
     @rule(

@@ -21,7 +21,8 @@ from paddock.wire.run_request import HeartbeatRequest, RunRequest, to_spec
 from paddock.wire.views import Submission, Submit, Taken
 
 from . import recipes as r
-from .asking import MIB, Asked
+from .asking import Asked
+from .bodies import MIB
 from .defaults import Given
 from .desk import Desk
 from .ids import id_of, is_key
@@ -169,7 +170,14 @@ def _given(desk: Desk, body: Submit, every: Sequence[RunRequest]) -> dict[str | 
             for name in {one.performance_profile for one in every}
         }
     except ConfigError as error:
-        raise bad_request(str(error)) from None
+        raise bad_request(_first_of(error)) from None
+
+
+def _first_of(error: ConfigError) -> str:
+    """The other mistakes are counted: an answer is one line."""
+    more = len(error.mistakes) - 1 + error.left_out
+    rest = f" (and {more} more; `paddock config check` lists them)" if more > 0 else ""
+    return f"{error.mistakes[0]}{rest}"
 
 
 def find_ids(desk: Desk, key: str, names: Sequence[str]) -> list[Found]:
@@ -182,9 +190,12 @@ def _find_id(desk: Desk, key: str, index: int, name: str) -> Found:
     while True:
         found = id_of(key, index, turn=turn)
         run = desk.supervisor.fleet.runs.get(found) or desk.supervisor.store.run(found)
-        if run is None or (run.spec.name == name and _is_of(desk, found, key)):
+        if run is None:
+            return found, None
+        taken_back = isinstance(run.state, Ended) and run.state.outcome is Outcome.REFUSED
+        if run.spec.name == name and not taken_back and _is_of(desk, found, key):
             return found, run
-        turn += 1  # somebody else's, by accident
+        turn += 1  # somebody else's by accident, or one that could not be remembered
 
 
 def _is_of(desk: Desk, run: str, key: str) -> bool:

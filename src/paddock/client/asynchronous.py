@@ -103,7 +103,9 @@ class AsyncClient(Endpoints, AsyncSide):
         line, wire = self._new()
         feed = ask.reader()
         try:
-            async for piece in _pieces(line.stream(ask), wire):
+            pieces = _pieces(line.stream(ask), wire)
+            await anext(pieces)  # empty: the answer has begun
+            async for piece in pieces:
                 for item in feed(piece):
                     yield item
         finally:

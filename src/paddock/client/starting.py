@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Final
 
-from paddock.config.places import Places
+from paddock.config.places import Places, plain_environment
 
 from .errors import ClientError, NoDaemon
 from .reaching import reachable
@@ -18,7 +18,6 @@ from .synchronous import Client
 WITHIN_S: Final = 10.0
 LOOK_S: Final = 0.01
 AFTER_ITS_END_S: Final = 1.0
-OURS: Final = "PADDOCK_"
 LAST_WORDS: Final = 4096
 
 
@@ -90,7 +89,6 @@ def _start(places: Places) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
     state, log_file = str(places.state), str(places.log)
     words = [sys.executable, "-P", "-m", "paddock", "daemon", "run", "--state", state]
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     try:
         log = os.open(places.log, flags, 0o600)
     except OSError as error:
@@ -105,7 +103,7 @@ def _start(places: Places) -> int:
             stdout=log,
             stderr=log,
             cwd="/",
-            env=clean,
+            env=plain_environment(),
             start_new_session=True,
             pass_fds=(held,),
             check=False,

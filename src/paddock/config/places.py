@@ -48,6 +48,20 @@ class Places:
         return self.state / "token"
 
 
+# A daemon and a keeper need no more than this of whoever started them: their secrets are none of
+# its business, and would be readable in /proc for as long as they live.
+_KEPT_VARIABLES: Final = ("HOME", "PATH", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR")
+_KEPT_FAMILIES: Final = ("LC_", "XDG_", "PYTHON", "LD_")
+
+
+def plain_environment() -> dict[str, str]:
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in _KEPT_VARIABLES or name.startswith(_KEPT_FAMILIES)
+    }
+
+
 def find_places(state: str | None = None) -> Places:
     """`--state`, then PADDOCK_STATE, then where this system keeps a user's state."""
     named = state or os.environ.get(STATE_VARIABLE)

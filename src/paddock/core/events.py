@@ -52,6 +52,15 @@ class SpawnFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class StartPutOff:
+    """Nobody was asked to start it: that it starts could not be remembered."""
+
+    at: float
+    attempt: Attempt
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Exited:
     """The main process ended; `empty` says whether no other process of the attempt is left."""
 
@@ -123,6 +132,7 @@ class CancelRequested:
     at: float
     run: str
     force: bool = False
+    refused: str | None = None  # taken back, because it could not be remembered: why
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +185,7 @@ Event = (
     Submitted
     | Started
     | SpawnFailed
+    | StartPutOff
     | Exited
     | Emptied
     | AttemptLost

@@ -66,6 +66,14 @@ def started(fleet: Fleet, run: Run) -> None:
     fleet.move(run, running, "the agent runs")
 
 
+def put_off(fleet: Fleet, run: Run, *, reason: str) -> None:
+    """Back in line as if nothing had been: no failure, no loss. One that was stopped is gone."""
+    if isinstance(run.state, Starting):
+        fleet.move(run, Queued(fleet.now, because=reason), reason)
+    else:
+        gone(fleet, run, reason=reason)
+
+
 # -- stop ---------------------------------------------------------------------------------
 
 
@@ -126,7 +134,8 @@ def press_harder(fleet: Fleet, run: Run) -> None:
 def _press(fleet: Fleet, run: Run, state: Stopping, phase: StopPhase) -> None:
     phase = max(phase, state.phase)
     grace_s = _grace_s(fleet, state.outcome, phase)
-    pressed = replace(state, phase=phase, deadline_at=fleet.now + grace_s)
+    told = state.told or phase is StopPhase.TOLD
+    pressed = replace(state, phase=phase, deadline_at=fleet.now + grace_s, told=told)
     fleet.move(run, pressed, state.because)
     fleet.actions.append(stop_action(run.attempt, pressed))
 
@@ -259,10 +268,11 @@ def _settle(fleet: Fleet, run: Run, state: Starting | Running | Stopping, ended:
 
 
 def _finished(state: Stopping, verdict: Verdict) -> bool:
-    """Paddock's reason counts once it told the run to stop. Only asked for a checkpoint, a run
-    that comes to a good end has done its work, and doing it again would be wrong.
+    """Paddock's reason counts once it told the run to stop. Only asked for a checkpoint, or killed
+    without a word (no SIGKILL makes an exit code), a run that comes to a good end has done its
+    work, and doing it again would be wrong.
     """
-    return state.phase is StopPhase.ASKED and verdict.outcome is Outcome.SUCCEEDED
+    return not state.told and verdict.outcome is Outcome.SUCCEEDED
 
 
 def conclude(

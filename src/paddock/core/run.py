@@ -169,6 +169,7 @@ class Stopping:
     deadline_at: float
     exit: Exit | None = None
     stopped_for: str | None = None  # the run that will get its memory
+    told: bool = False  # SIGTERM was sent: a good end may be an answer to it
 
 
 @dataclass(frozen=True, slots=True)

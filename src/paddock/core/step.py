@@ -31,6 +31,7 @@ from .events import (
     Sampled,
     SpawnFailed,
     Started,
+    StartPutOff,
     StopFound,
     Submitted,
     ThawRequested,
@@ -43,6 +44,7 @@ from .lifecycle import (
     freeze,
     gone,
     press_harder,
+    put_off,
     spawn_failed,
     started,
     stop,
@@ -84,6 +86,7 @@ def step(fleet: Fleet, event: Event) -> list[Action]:
 AttemptEvent = (
     Started
     | SpawnFailed
+    | StartPutOff
     | Exited
     | Emptied
     | AttemptLost
@@ -125,10 +128,8 @@ def _of_attempt(fleet: Fleet, event: AttemptEvent) -> None:
     if run is None:
         return  # an older attempt, or one that is over: it changes nothing
     match event:
-        case Started():
-            started(fleet, run)
-        case SpawnFailed():
-            spawn_failed(fleet, run, reason=event.reason, permanent=event.permanent)
+        case Started() | SpawnFailed() | StartPutOff():
+            _of_start(fleet, run, event)
         case Exited():
             exited(fleet, run, event.exit, empty=event.empty)
         case Emptied():
@@ -144,6 +145,16 @@ def _of_attempt(fleet: Fleet, event: AttemptEvent) -> None:
             _checkpoint_written(fleet, run)
         case _:
             assert_never(event)
+
+
+def _of_start(fleet: Fleet, run: Run, event: Started | SpawnFailed | StartPutOff) -> None:
+    match event:
+        case Started():
+            started(fleet, run)
+        case SpawnFailed():
+            spawn_failed(fleet, run, reason=event.reason, permanent=event.permanent)
+        case StartPutOff():
+            put_off(fleet, run, reason=event.reason)
 
 
 def _checkpoint_written(fleet: Fleet, run: Run) -> None:
@@ -213,6 +224,8 @@ def _request(fleet: Fleet, event: Request) -> None:
         fleet.actions.append(Refuse(event.run, because))
         return
     match event:
+        case CancelRequested(refused=str(why)):
+            _refuse(fleet, run, why)
         case CancelRequested():
             _cancel(fleet, run, force=event.force)
         case PriorityChanged():
@@ -223,6 +236,14 @@ def _request(fleet: Fleet, event: Request) -> None:
             _thaw(fleet, run)
         case _:
             assert_never(event)
+
+
+def _refuse(fleet: Fleet, run: Run, why: str) -> None:
+    """As if it had never been taken; nobody has begun it."""
+    if isinstance(run.state, Queued):
+        end_queued(fleet, run, outcome=Outcome.REFUSED, because=why)
+    else:
+        stop(fleet, run, outcome=Outcome.REFUSED, because=why, phase=StopPhase.KILLED)
 
 
 def _cancel(fleet: Fleet, run: Run, *, force: bool) -> None:

@@ -17,10 +17,11 @@ from paddock import __version__
 from paddock.api.desk import Facts
 from paddock.api.serving import ApiServer, CannotListen
 from paddock.config.layers import HOST_FILE, load_settings, user_file
-from paddock.config.places import Places
+from paddock.config.places import Places, plain_environment
 from paddock.config.policy import to_policy
 from paddock.core.events import CancelRequested, PolicyChanged
 from paddock.core.policy import Policy
+from paddock.daemon.ballast import Ballast
 from paddock.drivers.fake.driver import FakeDriver
 from paddock.drivers.local.driver import DriverTrouble, LocalDriver
 from paddock.drivers.local.keeper.cgroups import leave_agents_cgroups
@@ -36,10 +37,10 @@ from paddock.supervisor.loop import Supervisor
 from paddock.supervisor.recovery import Inheritance, inherit, recover
 
 REVIVE_AFTER_S: Final = 1.0
-# A daemon needs no more than this of whoever started it; their secrets are none of its business.
-KEPT_VARIABLES: Final = ("HOME", "PATH", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR")
 SETTLE_S: Final = 10.0
 LOOK_AT_CONFIG_S: Final = 2.0
+EPOCH_TRIES: Final = 3
+BALLAST_S: Final = 5.0
 KILL_S: Final = 20.0  # for agents that are ended with the daemon; then by force
 
 log = logging.getLogger("paddock.daemon")
@@ -98,18 +99,23 @@ class _Daemon:
         self.inherited = inherited
         self.listen = listen
         self.output = OutputStore(places.output)
-        self.local = LocalDriver(
-            keeper=places.keeper,
-            output=places.output,
-            epoch=inherited.epoch,
-            restart=_restart(places, listen),
-        )
+        self.epoch = inherited.epoch
+        self.ballast = Ballast(places.state)
+        self.local = self._local_driver()
         fake = FakeDriver(write=self.output.append)
-        drivers: dict[str, Driver] = {"local": self.local, "fake": fake}
-        self.supervisor = Supervisor(inherited.fleet, store, inherited.clock, drivers, "local")
+        self.drivers: dict[str, Driver] = {"local": self.local, "fake": fake}
+        self.supervisor = Supervisor(inherited.fleet, store, inherited.clock, self.drivers, "local")
         self.ending = Ending(asyncio.Event())
         self.endings = Endings(self.supervisor, places.stdin)
         self.tasks: list[asyncio.Task[None]] = []
+
+    def _local_driver(self) -> LocalDriver:
+        return LocalDriver(
+            keeper=self.places.keeper,
+            output=self.places.output,
+            epoch=self.epoch,
+            restart=_restart(self.places, self.listen),
+        )
 
     async def live(self, stack: contextlib.AsyncExitStack, probe: LinuxProbe) -> None:
         stack.push_async_callback(self.supervisor.close)
@@ -123,27 +129,46 @@ class _Daemon:
         stack.push_async_callback(self.endings.finish)
         eyes = Eyes(self.supervisor, probe)
         eyes.look()
-        chores = Chores(self.supervisor, self.output, self.places.stdin)
+        ballast = self.ballast.take_aboard
+        chores = Chores(self.supervisor, self.output, self.places.stdin, also=ballast)
         for work in (eyes.watch(), chores.do(), self._watch_configuration()):
             await stack.enter_async_context(self._working(work))
         await self._serve()
 
     async def _take_the_turn(self) -> None:
-        """The epoch is on the disk before the keeper hears of it: none is ever used twice."""
-        self.supervisor.begin(self.inherited.epoch)
-        while self.supervisor.trouble is None and not self.supervisor.is_settled:
+        """The epoch is on the disk before the keeper hears of it: none is ever used twice.
+
+        A keeper that knows a later one has outlived the store that gave it: then ours is later.
+        """
+        for _ in range(EPOCH_TRIES):
+            await self._remember_the_epoch()
+            try:
+                await asyncio.to_thread(self.local.connect)
+            except DriverTrouble as error:
+                if error.epoch is None:
+                    raise CannotStart(str(error)) from None
+                self.epoch = error.epoch + 1
+                self.drivers["local"] = self.local = self._local_driver()
+            else:
+                return
+        raise CannotStart("the keeper serves another daemon")
+
+    async def _remember_the_epoch(self) -> None:
+        supervisor = self.supervisor
+        supervisor.begin(self.epoch)
+        while supervisor.trouble is None and not supervisor.is_settled:
             await asyncio.sleep(0.001)
-        if self.supervisor.trouble is not None:
-            raise CannotStart(self.supervisor.trouble)
-        try:
-            await asyncio.to_thread(self.local.connect)
-        except DriverTrouble as error:
-            raise CannotStart(str(error)) from None
+        if supervisor.trouble is not None and self.ballast.throw():
+            log.warning("the ballast was thrown overboard: %s", supervisor.trouble)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(supervisor.settled(), BALLAST_S)
+        if supervisor.trouble is not None:
+            raise CannotStart(supervisor.trouble)
 
     async def _serve(self) -> None:
         facts = Facts(
             places=self.places,
-            epoch=self.inherited.epoch,
+            epoch=self.epoch,
             listen=self.listen,
             keeper_pid=lambda: self.local.keeper_pid,
             stop=self.ending.ask,
@@ -273,8 +298,3 @@ def _restart(places: Places, listen: str | None) -> dict[str, object]:
     words += ["--log", str(places.log)]
     words += ["--listen", listen] if listen else []
     return {"argv": words, "env": plain_environment(), "after_s": REVIVE_AFTER_S}
-
-
-def plain_environment() -> dict[str, str]:
-    kept = (*KEPT_VARIABLES, "XDG_", "LC_", "PYTHON", "LD_")
-    return {name: value for name, value in os.environ.items() if name.startswith(kept)}

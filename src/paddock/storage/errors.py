@@ -66,8 +66,8 @@ class StoreUnsafe(StoreError):
 class StoreGone(StoreError):
     def __init__(self, path: Path, *, missing: str) -> None:
         super().__init__(
-            f"{missing} was removed or replaced while the store was open; nothing more is kept "
-            f"in {path}: put it back from a copy, or restart the daemon to begin anew"
+            f"{missing} was removed or replaced while the store {path} was open; it is put back "
+            "from what is still open, so leave the daemon running"
         )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from paddock.core.group import GroupFacts
 from paddock.core.heartbeat import Heartbeat
 from paddock.core.run import Ended, Run
-from paddock.ports import Keep, Move, Recipe, Remembered, Step, Wanted
+from paddock.ports import Keep, Move, Recipe, Remembered, Step, Tidied, Wanted
 
 from . import codec, story
 from .errors import StoreError, StoreFailed, Unfit
@@ -46,7 +46,13 @@ class MemoryStore:
         for step in steps:
             self._put(step)
 
-    def tidy(self, *, now_at: float, keep: Keep = Keep()) -> int:  # noqa: B008 - frozen
+    def inputs(self) -> frozenset[str]:
+        self._check()
+        unended = (run.id for run in self._runs.values() if not isinstance(run.state, Ended))
+        recipes = (self._recipes[run] for run in unended if run in self._recipes)
+        return frozenset(str(recipe.stdin) for recipe in recipes if recipe.stdin is not None)
+
+    def tidy(self, *, now_at: float, keep: Keep = Keep()) -> Tidied:  # noqa: B008 - frozen
         self._check()
         if self.trouble is not None:
             raise self.trouble
@@ -56,7 +62,10 @@ class MemoryStore:
         for run in gone:
             for kept in (self._runs, self._stories, self._recipes):
                 kept.pop(run.id, None)
-        return len(gone) + self._drop_groups(oldest_at, keep.groups)
+        return Tidied(tuple(run.id for run in gone), self._drop_groups(oldest_at, keep.groups))
+
+    def missing(self) -> bool:
+        return False
 
     def mend(self) -> None:
         self._check()

@@ -145,6 +145,24 @@ def connect(path: Path) -> apsw.Connection:
     return db
 
 
+def mended_name(path: Path) -> Path:
+    return Path(f"{path}.mended")
+
+
+def copy_to(db: apsw.Connection, path: Path) -> None:
+    """A whole copy under this name, or none."""
+    unfinished = Path(f"{path}.part")
+    unfinished.unlink(missing_ok=True)
+    db.execute("VACUUM INTO ?", (str(unfinished),))
+    unfinished.chmod(0o600)
+    file = os.open(unfinished, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+    unfinished.replace(path)
+
+
 def _make_file(path: Path) -> None:
     """Ours alone from the first byte on; SQLite gives its WAL the same rights."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

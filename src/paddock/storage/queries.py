@@ -92,6 +92,10 @@ NEWEST_OF_NAME: Final = f"""
 SELECT {_RUN} FROM runs WHERE name = ? ORDER BY sequence DESC, number DESC LIMIT 1
 """
 BY_PREFIX: Final = f"SELECT {_RUN} FROM runs WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
+INPUTS: Final = """
+SELECT stdin FROM recipes JOIN runs ON runs.number = recipes.run
+WHERE stdin IS NOT NULL AND ended_at IS NULL
+"""
 OUTCOMES: Final = """
 SELECT outcome, count(*) FROM runs WHERE ended_at IS NOT NULL GROUP BY outcome
 """
@@ -114,11 +118,13 @@ DROP_OLD_RUNS: Final = """
 DELETE FROM runs WHERE number IN (
     SELECT number FROM runs WHERE ended_at IS NOT NULL AND ended_at < :oldest_at
     ORDER BY ended_at, id LIMIT :batch)
+RETURNING id
 """
 DROP_SURPLUS_RUNS: Final = """
 DELETE FROM runs WHERE number IN (
     SELECT number FROM runs WHERE ended_at IS NOT NULL ORDER BY ended_at, id
     LIMIT min(:batch, max(0, (SELECT count(*) FROM runs WHERE ended_at IS NOT NULL) - :keep)))
+RETURNING id
 """
 DROP_OLD_GROUPS: Final = """
 DELETE FROM groups WHERE name IN (

@@ -13,11 +13,19 @@ import apsw
 
 from paddock.core.group import GroupFacts
 from paddock.core.run import Run
-from paddock.ports import Keep, Move, Recipe, Remembered, Step, Wanted
+from paddock.ports import Keep, Move, Recipe, Remembered, Step, Tidied, Wanted
 
 from . import codec, queries, story, writing
 from .errors import StoreDamaged, StoreError, StoreFailed, StoreGone
-from .opening import connect, hold, same_file, told_plainly, truncate_wal
+from .opening import (
+    connect,
+    copy_to,
+    hold,
+    mended_name,
+    same_file,
+    told_plainly,
+    truncate_wal,
+)
 
 LOAD_BYTES: Final = 10_000_000  # REPO-5
 GROUP_BYTES: Final = LOAD_BYTES * 4 // 10
@@ -32,6 +40,8 @@ def open_store(path: Path) -> SqliteStore:
     with told_plainly(path):
         lock = hold(path)
         try:
+            if not path.exists() and mended_name(path).exists():
+                mended_name(path).replace(path)  # a daemon was killed while it put the file back
             return SqliteStore(connect(path), path, lock=lock)
         except BaseException:
             os.close(lock)
@@ -43,6 +53,7 @@ class SqliteStore:
         self.path = path
         self._db = db
         self._lock = lock
+        self._is_open = True
         self._wal = Path(f"{path}-wal")
         self._inodes = {file: _inode(file) for file in (path, self._wal)}
         # A commit may wait for the disk in a thread of its own while somebody reads a story.
@@ -59,7 +70,7 @@ class SqliteStore:
         with self._at_work(), self._transaction():
             writing.write(self._db, steps)
 
-    def tidy(self, *, now_at: float, keep: Keep = Keep()) -> int:  # noqa: B008 - frozen
+    def tidy(self, *, now_at: float, keep: Keep = Keep()) -> Tidied:  # noqa: B008 - frozen
         with self._at_work():
             with self._transaction():
                 removed = writing.drop_surplus(self._db, keep, now_at=now_at)
@@ -80,26 +91,31 @@ class SqliteStore:
             finally:
                 os.close(file)
 
+    def missing(self) -> bool:
+        known = self._inodes.items()
+        return any(inode is not None and _inode(file) != inode for file, inode in known)
+
     def mend(self) -> None:
         """What the open files hold is written to a new one, which then takes the old name.
 
         Removing a file takes its name only: SQLite still reads all of it. The lock is taken anew,
-        because its file may be gone as well, and whoever made another one has the store.
+        because its file may be gone as well, and whoever made another one has the store. Killed
+        half way, the whole copy has a name that the next `open_store` takes up.
         """
         with self._at_work():
-            fresh = Path(f"{self.path}.mended")
-            fresh.unlink(missing_ok=True)
-            lock = self._lock if same_file(self._lock, f"{self.path}.lock") else hold(self.path)
-            self._db.execute("VACUUM INTO ?", (str(fresh),))
-            if lock != self._lock:
+            if not same_file(self._lock, f"{self.path}.lock"):
+                lock = hold(self.path)
                 os.close(self._lock)
                 self._lock = lock
-            # Closing removes the WAL by its name, so it comes before the new file gets the name.
-            self._db.close()
+            if self._is_open:
+                copy_to(self._db, mended_name(self.path))
+                # Closing removes the WAL by its name: before the new file gets the old one's.
+                self._is_open = False
+                self._db.close()
             self._wal.unlink(missing_ok=True)
-            fresh.chmod(0o600)
-            fresh.replace(self.path)
+            mended_name(self.path).replace(self.path)
             self._db = connect(self.path)
+            self._is_open = True
             self._inodes = {file: _inode(file) for file in (self.path, self._wal)}
 
     def close(self) -> None:
@@ -163,6 +179,10 @@ class SqliteStore:
             "limit": limit,
         }
         return self._runs(queries.ENDED, facts)
+
+    def inputs(self) -> frozenset[str]:
+        with self._at_work():
+            return frozenset(stdin for (stdin,) in self._rows(queries.INPUTS))
 
     def outcomes(self) -> Mapping[str, int]:
         with self._at_work():

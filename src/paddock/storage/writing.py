@@ -8,7 +8,7 @@ import apsw
 
 from paddock.core.fleet import Change
 from paddock.core.run import Ended
-from paddock.ports import Keep, Recipe, Step
+from paddock.ports import Keep, Recipe, Step, Tidied
 
 from . import codec, queries, story
 from .errors import Unfit
@@ -106,15 +106,16 @@ def _forget_environment(db: apsw.Connection, number: int) -> None:
         db.execute(queries.DROP_ENVIRONMENT, (environment,))
 
 
-def drop_surplus(db: apsw.Connection, keep: Keep, *, now_at: float) -> int:
+def drop_surplus(db: apsw.Connection, keep: Keep, *, now_at: float) -> Tidied:
     old = {"oldest_at": now_at - keep.age_s, "batch": BATCH}
-    removed = 0
+    runs = [run for (run,) in db.execute(queries.DROP_OLD_RUNS, old)]
+    surplus = {"keep": keep.runs, "batch": BATCH}
+    runs += [run for (run,) in db.execute(queries.DROP_SURPLUS_RUNS, surplus)]
+    groups = 0
     for query, facts in (
-        (queries.DROP_OLD_RUNS, old),
-        (queries.DROP_SURPLUS_RUNS, {"keep": keep.runs, "batch": BATCH}),
         (queries.DROP_OLD_GROUPS, old),
         (queries.DROP_SURPLUS_GROUPS, {"keep": keep.groups, "batch": BATCH}),
     ):
         db.execute(query, facts)
-        removed += db.changes()
-    return removed
+        groups += db.changes()
+    return Tidied(tuple(runs), groups)

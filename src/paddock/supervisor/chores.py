@@ -1,4 +1,4 @@
-"""What keeps a daemon small over months: the past is tidied away, and the output of its runs."""
+"""What keeps a daemon small and whole over months: old runs go, lost files come back."""
 
 from __future__ import annotations
 
@@ -6,78 +6,87 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, Protocol
 
-from paddock.ports import Store
 from paddock.storage.errors import StoreError
 from paddock.supervisor.loop import Supervisor
 
 EVERY_S: Final = 60.0
+LOOK_S: Final = 1.0  # at the store's files: an agent may remove them, and nothing else would tell
 PAUSE_S: Final = 0.05  # between two batches, so that commits come through
-AT_ONCE: Final = 200
 UPLOADS_KEPT_S: Final = 24 * 3600.0
 
 log = logging.getLogger("paddock.chores")
 
 
 class KeptOutput(Protocol):
-    def runs(self) -> Iterable[str]: ...
-
     def remove(self, run: str) -> None: ...
 
 
 class Chores:
-    def __init__(self, supervisor: Supervisor, output: KeptOutput, stdin: Path) -> None:
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        output: KeptOutput,
+        stdin: Path,
+        *,
+        also: Callable[[], None] = lambda: None,
+    ) -> None:
         self._supervisor = supervisor
         self._output = output
         self._stdin = stdin
-        self._some_went = True  # before this daemon, perhaps
+        self._also = also
 
     async def do(self) -> None:
+        due_at = 0.0
         while True:
-            try:
-                await self.once()
-            except (StoreError, OSError) as error:
-                log.warning("tidying waits: %s", error)
-            await asyncio.sleep(EVERY_S)
+            if self._supervisor.store.missing():
+                await self._supervisor.mend()
+            if time.monotonic() >= due_at:
+                due_at = time.monotonic() + EVERY_S
+                try:
+                    await self.once()
+                except (StoreError, OSError) as error:
+                    log.warning("tidying waits: %s", error)
+            await asyncio.sleep(LOOK_S)
 
     async def once(self) -> None:
-        """A small batch at a time: each holds the store's thread for a moment only."""
+        """A small batch at a time: each holds the store's thread for a moment only.
+
+        Output goes with the run that this very store forgets. What no store knows is left alone:
+        the store may be a new one, and the output all that is left of the work.
+        """
         supervisor = self._supervisor
         now_at = supervisor.clock.now()
-        while await supervisor.look(lambda store: store.tidy(now_at=now_at)):
-            self._some_went = True
+        some_went = False
+        while gone := await supervisor.look(lambda store: store.tidy(now_at=now_at)):
+            some_went = True
+            await asyncio.to_thread(self._drop_output, gone.runs)
             await asyncio.sleep(PAUSE_S)
-        if self._some_went:
-            self._some_went = False
+        if some_went:
             await supervisor.count_outcomes()
-            await self._drop_output()
-        await asyncio.to_thread(self._drop_uploads)
+        await self._drop_uploads()
+        self._also()
 
-    def _drop_uploads(self) -> None:
-        """What was handed over as stdin for a run that never came, or has long ended."""
-        if not self._stdin.is_dir():
+    def _drop_output(self, runs: Iterable[str]) -> None:
+        for run in runs:
+            self._output.remove(run)
+
+    async def _drop_uploads(self) -> None:
+        """What was handed over as stdin for a run that never came, or has ended."""
+        old = await asyncio.to_thread(self._old_uploads)
+        if not old:
             return
-        for path in list(self._stdin.iterdir()):
-            with contextlib.suppress(OSError):
-                old = time.time() - path.lstat().st_mtime > UPLOADS_KEPT_S
-                if old and path.name not in self._supervisor.fleet.runs:
+        wanted = await self._supervisor.look(lambda store: store.inputs())
+        for path in old:
+            if str(path) not in wanted:
+                with contextlib.suppress(OSError):
                     path.unlink()
 
-    async def _drop_output(self) -> None:
-        supervisor = self._supervisor
-        runs = sorted(await asyncio.to_thread(lambda: list(self._output.runs())))
-        for first in range(0, len(runs), AT_ONCE):
-            some = runs[first : first + AT_ONCE]
-            gone = await supervisor.look(lambda store, some=some: _unknown(store, some))  # type: ignore[misc]
-            for run in gone:
-                # One that was just submitted is in the fleet before it is in the store.
-                if run not in supervisor.fleet.runs:
-                    await asyncio.to_thread(self._output.remove, run)
-            await asyncio.sleep(PAUSE_S)
-
-
-def _unknown(store: Store, runs: Iterable[str]) -> list[str]:
-    return [run for run in runs if store.run(run) is None]
+    def _old_uploads(self) -> list[Path]:
+        if not self._stdin.is_dir():
+            return []
+        before = time.time() - UPLOADS_KEPT_S
+        return [path for path in self._stdin.iterdir() if path.lstat().st_mtime < before]

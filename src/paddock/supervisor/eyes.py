@@ -25,7 +25,11 @@ class Eyes:
         self._blind = False
 
     def look(self) -> None:
-        used = self._supervisor.hands.used_bytes()
+        try:
+            used = self._supervisor.hands.used_bytes()
+        except OSError as error:  # no descriptor left: agents use what they used
+            log.error("the agents' memory cannot be read: %s", error)
+            used = {}
         self._supervisor.post(Sampled(0.0, self._host(), used))
 
     async def watch(self) -> None:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import MappingProxyType
@@ -24,6 +24,7 @@ from paddock.core.events import (
     HeartbeatRemoved,
     PolicyChanged,
     Sampled,
+    StartPutOff,
     Submitted,
     TimePassed,
 )
@@ -247,13 +248,17 @@ class Supervisor:
 
     async def _write_some(self) -> None:
         thoughts, self._thoughts = self._thoughts, []
-        batch = self._batch(thoughts)
+        groups, self.fleet.changed_groups = self.fleet.changed_groups, set()
+        beats = dict(self.fleet.heartbeats)
+        batch = self._batch(thoughts, groups)
         loop = asyncio.get_running_loop()
         try:
             kept = await loop.run_in_executor(self._disk, batch.keep, self.store)
         except StoreError as error:
+            self.fleet.changed_groups |= groups
             await self._failed(error, thoughts)
             return
+        self._known_beats = beats
         if self.trouble is not None:
             self._trouble_is_over()
         for thought in thoughts:
@@ -262,7 +267,7 @@ class Supervisor:
             for tell in self.on_parting:
                 tell(Parting(run, recipe))
 
-    def _batch(self, thoughts: list[Thought]) -> Batch:
+    def _batch(self, thoughts: list[Thought], groups: Iterable[str]) -> Batch:
         """With the groups and heartbeats as they are now, which is after the last of these steps.
 
         Heartbeats go first, because their recipes need them; those removed go last, because a beat
@@ -272,40 +277,36 @@ class Supervisor:
         beats, known = fleet.heartbeats, self._known_beats
         now = Step(
             at=fleet.now,
-            groups={n: fleet.groups[n].facts() for n in fleet.changed_groups if n in fleet.groups},
+            groups={name: fleet.groups[name].facts() for name in groups if name in fleet.groups},
             heartbeats=tuple(beat for name, beat in beats.items() if known.get(name) != beat),
         )
-        removed = tuple(name for name in known if name not in beats)
+        gone = Step(at=fleet.now, removed_heartbeats=tuple(n for n in known if n not in beats))
         for thought in thoughts:
             recipes = thought.step.heartbeat_recipes
             if not recipes.keys() <= beats.keys():  # declared and removed in one breath
                 recipes = {name: each for name, each in recipes.items() if name in beats}
                 thought.step = replace(thought.step, heartbeat_recipes=recipes)
-        thoughts.insert(0, Thought(now, []))
-        if removed:
-            thoughts.append(Thought(Step(at=fleet.now, removed_heartbeats=removed), []))
-        fleet.changed_groups.clear()
-        self._known_beats = dict(beats)
         starts = [a.attempt.run for t in thoughts for a in t.actions if isinstance(a, StartAttempt)]
-        return Batch([thought.step for thought in thoughts], starts)
+        return Batch([now, *(thought.step for thought in thoughts), gone], starts)
 
     async def _failed(self, error: StoreError, thoughts: list[Thought]) -> None:
         self._to_write.set()
-        if isinstance(error, StoreGone) and await self._mended():
-            self._thoughts = thoughts + self._thoughts
+        # Also those that came meanwhile: whoever waits for an answer gets one.
+        waiting, self._thoughts = thoughts + self._thoughts, []
+        if isinstance(error, StoreGone) and await self.mend():
+            self._thoughts = waiting + self._thoughts
             return
         if isinstance(error, Unfit):
-            self._drop_recipes(error, thoughts)
+            self._drop_recipes(error, waiting)
         else:
-            self._in_trouble(error, thoughts)
-        waiting = thoughts + self._thoughts
+            self._in_trouble(error, waiting)
         if len(waiting) > MOST_BEHIND:
             waiting = [merge(waiting)]
-        self._thoughts = waiting
+        self._thoughts = waiting + self._thoughts
         if not isinstance(error, Unfit):
             await asyncio.sleep(RETRY_S)
 
-    async def _mended(self) -> bool:
+    async def mend(self) -> bool:
         """Somebody removed the files under us: what the open ones hold is put back."""
         try:
             await self.look(lambda store: store.mend())
@@ -333,9 +334,11 @@ class Supervisor:
         self.trouble = str(error)
         for thought in thoughts:
             for action in thought.actions:
-                if not isinstance(action, StartAttempt):
+                if isinstance(action, StartAttempt):
+                    self.post(StartPutOff(0.0, action.attempt, "that it starts cannot be kept"))
+                else:
                     self.hands.perform(action, self.fleet)
-            thought.actions = [a for a in thought.actions if isinstance(a, StartAttempt)]
+            thought.actions = []
             if thought.submitted or thought.step.heartbeat_recipes:
                 self._take_back(thought, StoreTrouble(self.trouble))
             elif thought.answer is not None:
@@ -343,7 +346,8 @@ class Supervisor:
 
     def _take_back(self, thought: Thought, error: StoreTrouble) -> None:
         for run in thought.submitted:
-            self.post(CancelRequested(0.0, run))
+            self.post(CancelRequested(0.0, run, refused=f"not taken: {error}"))
+        thought.submitted = ()
         for name in thought.step.heartbeat_recipes:
             self.post(HeartbeatRemoved(0.0, name))
         if thought.answer is not None and not thought.answer.done():

@@ -64,7 +64,7 @@ async def recover(supervisor: Supervisor, inherited: Inheritance) -> None:
         if run.attempt not in found:
             _missing(supervisor, run, same_boot=inherited.same_boot)
     for attempt in found - wanted:
-        _unwanted(supervisor, attempt)
+        await _unwanted(supervisor, attempt)
     for action in owed(fleet):
         run_id = action.attempt.run if hasattr(action, "attempt") else ""
         hands.perform(action, fleet, recipes.get(run_id))
@@ -89,13 +89,14 @@ def _missing(supervisor: Supervisor, run: Run, *, same_boot: bool) -> None:
     supervisor.post(AttemptLost(0.0, run.attempt, reason, permanent=same_boot))
 
 
-def _unwanted(supervisor: Supervisor, attempt: Attempt) -> None:
-    """Its end is remembered already, or the store is not the one it was started from."""
-    known = supervisor.fleet.runs.get(attempt.run)
+async def _unwanted(supervisor: Supervisor, attempt: Attempt) -> None:
+    """Its end is remembered already. Or the store is not the one it was started from: then it is
+    left alone, with its output, because nobody here can say whether it should end."""
     driver: Driver | None = supervisor.hands.driver_of(attempt)
     if driver is None:
         return
-    if known is None:
-        log.warning("attempt %s belongs to no run that is remembered: it is ended", attempt)
-    driver.kill(attempt, Stop(Outcome.CANCELLED, "it belongs to no run that is remembered"))
+    if await supervisor.look(lambda store: store.run(attempt.run)) is None:
+        log.warning("attempt %s belongs to no run that is remembered: it is left alone", attempt)
+    else:
+        driver.kill(attempt, Stop(Outcome.CANCELLED, "its end is remembered"))
     supervisor.hands.forget(attempt)

@@ -15,7 +15,10 @@ from pathlib import Path
 import apsw
 import pytest
 
+from paddock.client import Client
+from paddock.client.errors import Trouble
 from paddock.wire.run_request import RunRequest
+from paddock.wire.views import Submit
 from tests.kit import leaks
 from tests.kit.disks import a_small_disk
 from tests.kit.house import PADDOCK, House, a_house
@@ -117,7 +120,7 @@ def test_a_daemon_that_was_told_to_listen_does_so_again_after_its_death(house: H
         command[-1] = f"127.0.0.1:{free.getsockname()[1]}"
     with subprocess.Popen(command, env=house.env, stderr=subprocess.DEVNULL) as first:
         until(house.places.socket.exists, within_s=10)
-        until(lambda: (house.places.state / "listen").exists(), within_s=10)
+        until((house.places.state / "listen").exists, within_s=10)
         first.kill()
     house.start()
     assert house.told("daemon", "status")["listen"] == command[-1]
@@ -148,6 +151,90 @@ def test_a_removed_database_is_put_back_with_all_that_was_in_it(house: House) ->
     house.kill_daemon()
     views = {view.name: view.exit_code for view in house.ended([old.id, new.id])}
     assert views == {"old": 4, "new": 6}
+
+
+def test_a_removed_database_is_put_back_also_while_nothing_happens(house: House) -> None:
+    house.start()
+    (taken,) = house.submit(shell("a", "sleep 60")).runs
+    until(lambda: is_running(house, taken.id), within_s=10)
+    for file in house.places.state.glob("paddock.db*"):
+        file.unlink()
+    until(house.places.store.exists, within_s=10)
+    house.kill_daemon()
+    house.start()
+    assert is_running(house, taken.id)
+
+
+def test_a_new_store_leaves_running_agents_and_all_output_alone(house: House) -> None:
+    house.start()
+    (old,) = house.submit(shell("old", "echo kept")).runs
+    house.ended([old.id])
+    (lives,) = house.submit(shell("lives", "echo one; sleep 3; echo two")).runs
+    until(lambda: is_running(house, lives.id), within_s=10)
+    for _ in range(3):  # a higher epoch than a new store knows
+        house.kill_daemon()
+        house.start()
+    house.paddock("daemon", "stop")
+    for file in house.places.state.glob("paddock.db*"):
+        file.unlink()
+    house.start()
+    assert house.told("ls", "--all") == []
+    assert leaks.marked(lives.id)
+    until(lambda: not leaks.marked(lives.id), within_s=10)
+    for run, text in ((old, b"kept\n"), (lives, b"one\ntwo\n")):
+        log = house.places.output / run.id / "1.log"
+        until(lambda log=log, text=text: log.read_bytes() == text, within_s=5)  # type: ignore[misc]
+    assert house.paddock("run", "--", "true").returncode == 0
+
+
+def test_a_submission_refused_on_a_full_disk_can_be_made_again_with_its_key(
+    tmp_path: Path,
+) -> None:
+    with a_small_disk(tmp_path, size="8m") as disk, a_house(disk.root) as house:
+        house.start()
+        order = Submit(
+            key="the-same-key", runs=(shell("a", "exit 3"),), directory="/", environment={}
+        )
+        disk.fill()
+        with house.client() as client:
+            until(lambda: _is_refused(client, order), within_s=10)
+            disk.make_room()
+            until(lambda: client.status().trouble is None, within_s=10)
+            (taken,) = client.submit(order).runs
+        (view,) = house.ended([taken.id])
+        assert view.exit_code == 3
+
+
+def _is_refused(client: Client, order: Submit) -> bool:
+    """The disk takes a last one or two, as long as there is room in the write-ahead log."""
+    try:
+        client.submit(order)
+    except Trouble:
+        return True
+    return False
+
+
+def test_a_daemon_starts_on_a_full_disk_and_can_kill(tmp_path: Path) -> None:
+    with a_small_disk(tmp_path, size="8m") as disk, a_house(disk.root) as house:
+        house.start()
+        (taken,) = house.submit(shell("a", "trap '' TERM; sleep 60")).runs
+        until(lambda: is_running(house, taken.id), within_s=10)
+        until((house.places.state / "ballast").exists, within_s=10)
+        house.paddock("daemon", "stop")  # leaves an empty write-ahead log: no room of its own
+        disk.fill()
+        assert house.paddock("kill", "--force", taken.id).returncode == 0
+        until(lambda: leaks.marked(taken.id) == {}, within_s=10)
+        disk.make_room()
+        (view,) = house.ended([taken.id])
+        assert view.outcome == "cancelled"
+
+
+def test_daemon_and_keeper_carry_nobodys_secrets(house: House) -> None:
+    house.env |= {"ANTHROPIC_API_KEY": "sk-secret", "USER_PASSWORD": "sk-secret"}
+    house.start()
+    facts = house.daemon()
+    for pid in (facts["pid"], facts["keeper_pid"]):
+        assert b"sk-secret" not in Path(f"/proc/{pid}/environ").read_bytes()
 
 
 def test_a_full_disk_is_told_and_harms_no_running_agent(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from paddock.core.heartbeat import Heartbeat
 from paddock.core.run import Queued
 from paddock.ports import Keep, Step
 from paddock.storage import sqlite
+from paddock.storage.opening import copy_to, mended_name
 from paddock.storage.sqlite import SqliteStore, open_store
 from tests.kit.factories import a_spec
 from tests.kit.remembering import a_recipe, ended, moved, numbered, submitted
@@ -154,3 +155,32 @@ def test_reading_while_another_thread_commits_is_no_trouble(path: Path) -> None:
     assert lengths == sorted(lengths)
     assert len(store.story("r1")) == 201
     store.close()
+
+
+def test_a_copy_that_was_whole_when_its_maker_was_killed_is_taken_up(path: Path) -> None:
+    store = open_store(path)
+    store.remember(submitted(numbered(1)))
+    path.unlink()
+    copy_to(store._db, mended_name(path))  # noqa: SLF001 - and then it is killed
+    store.close()
+    for left in (path, Path(f"{path}-wal")):
+        left.unlink(missing_ok=True)
+    again = open_store(path)
+    assert again.run("r1") is not None
+    again.close()
+
+
+def test_removed_files_are_noticed_and_put_back(path: Path) -> None:
+    store = open_store(path)
+    store.remember(submitted(numbered(1)))
+    assert not store.missing()
+    for file in path.parent.iterdir():
+        file.unlink()
+    assert store.missing()
+    store.mend()
+    assert not store.missing()
+    store.remember(submitted(numbered(2)))
+    store.close()
+    again = open_store(path)
+    assert [run.id for run in again.load().runs] == ["r1", "r2"]
+    again.close()

@@ -164,7 +164,7 @@ def test_a_full_disk_takes_nothing_new_stops_what_is_told_and_goes_on_when_there
         assert kept is not None and isinstance(kept.state, Ended)
         new = store.run("new")
         assert new is not None and isinstance(new.state, Ended)
-        assert new.state.outcome is Outcome.CANCELLED
+        assert new.state.outcome is Outcome.REFUSED
         assert store.run("newer") is None
 
     in_a_loop(scenario)
@@ -387,5 +387,55 @@ def test_what_died_with_a_driver_that_does_not_survive_is_lost_and_said_so() -> 
             await two.supervisor.settled()
             state = two.run("a").state
             assert isinstance(state, Ended) and state.outcome is Outcome.LOST
+
+    in_a_loop(scenario)
+
+
+def test_a_store_that_fails_with_a_crowd_behind_it_leaves_nobody_without_an_answer() -> None:
+    class FailingLater(SlowStore):
+        def remember_many(self, steps: Sequence[Step]) -> None:
+            self.gate.wait(10)
+            super().remember_many(steps)
+
+    async def scenario() -> None:
+        store = FailingLater()
+        async with supervised(store) as one:
+            store.gate.clear()
+            asked = [
+                asyncio.ensure_future(one.submit(a_spec(f"r{n}", memory="16M"), "exit=0"))
+                for n in range(1100)
+            ]
+            await asyncio.sleep(0.3)
+            store.trouble = StoreFull(Path("/somewhere/paddock.db"))
+            store.gate.set()
+            told = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 10)
+            assert all(isinstance(each, StoreTrouble) for each in told[1:])
+            store.trouble = None
+            await until(lambda: one.supervisor.trouble is None)
+            await one.supervisor.settled()
+            live = [r for r in one.supervisor.fleet.runs.values() if not isinstance(r.state, Ended)]
+            assert live == []
+
+    in_a_loop(scenario)
+
+
+def test_what_is_remembered_after_trouble_is_the_latest() -> None:
+    async def scenario() -> None:
+        store = MemoryStore()
+        async with supervised(store) as one:
+            beat = a_spec("health", memory="64M", priority=Priority.LOW)
+            await one.supervisor.ask(
+                lambda now: HeartbeatDeclared(now, beat, every_s=1.0),
+                heartbeat_recipes={"health": a_recipe("exit=0")},
+            )
+            store.trouble = StoreFull(Path("/somewhere/paddock.db"))
+            for _ in range(3):
+                one.look(a_host(used_percent=75.0))  # beats are skipped, and that is counted
+                await asyncio.sleep(1.1)
+            store.trouble = None
+            await until(lambda: one.supervisor.trouble is None)
+            await one.supervisor.settled()
+            (kept,) = store.load().heartbeats
+            assert kept == one.supervisor.fleet.heartbeats["health"]
 
     in_a_loop(scenario)
