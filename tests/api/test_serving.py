@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from paddock.api.binding import CannotListen, bind_unix, identity, split_address
+from paddock.api.serving import ApiServer
 from paddock.client import Client, Failed, NoDaemon
 from tests.kit.desk import ServedDesk, a_desk, an_agent
 from tests.kit.waiting import until
@@ -36,6 +38,33 @@ def test_a_socket_that_was_replaced_is_put_back(desk: ServedDesk) -> None:
     bind_unix(desk.places.socket).close()
     until(lambda: identity(desk.places.socket) not in (None, own), within_s=2)
     until(lambda: _answers(desk), within_s=3)
+
+
+def test_a_socket_is_not_put_back_by_a_daemon_whose_store_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its successor has the socket now; two daemons would take it from each other for ever."""
+    monkeypatch.setattr("paddock.api.serving.LOOK_S", 0.02)
+    ours, lost = [True], threading.Semaphore(0)
+    served = partial(ApiServer, may_listen=lambda: ours[0], lost=lost.release)
+    monkeypatch.setattr("tests.kit.desk.ApiServer", served)
+    with a_desk(tmp_path) as desk:
+        desk.places.socket.unlink()
+        until(desk.places.socket.exists)  # it is still ours
+        ours[0] = False
+        caplog.clear()
+        bind_unix(desk.places.socket).close()
+        another = identity(desk.places.socket)
+        assert lost.acquire(timeout=5)
+        ours[0] = True
+        time.sleep(0.2)
+        assert identity(desk.places.socket) == another
+        assert not lost.acquire(blocking=False)
+        desk.stop()
+        assert identity(desk.places.socket) == another  # nor taken along
+        desk.places.socket.unlink()
+        monkeypatch.setattr(desk, "stop", lambda: None)
+    assert len(caplog.records) == 1 and "not ours any more" in caplog.text
 
 
 def _answers(desk: ServedDesk) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from paddock.api.views_of import happening
 from paddock.client import Client, NotFound
 from paddock.core.run import Attempt
 from paddock.supervisor import news
@@ -139,6 +140,24 @@ def _first(desk: ServedDesk, last_seen: str) -> bytes:
         while b"\n\n" not in data.partition(b"\r\n\r\n")[2]:
             data += line.recv(4096)
         return data
+
+
+def test_an_event_is_written_once_for_all_who_read_it(
+    desk: ServedDesk, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[int] = []
+
+    def counted(clock: Any, item: Any) -> Any:
+        written.append(item.n)
+        return happening(clock, item)
+
+    monkeypatch.setattr("paddock.api.telling.happening", counted)
+    readers = [client.events(after=0) for _ in range(5)]
+    client.submit(desk.order(an_agent("one")))
+    client.wait(["one"])
+    told = [[next(reader) for _ in range(4)] for reader in readers]
+    assert written == [1, 2, 3, 4]
+    assert all(each == told[0] for each in told)
 
 
 def test_a_slow_reader_of_events_misses_some_and_sees_the_gap(

@@ -210,6 +210,20 @@ def test_a_mistake_in_the_projects_config_is_told_with_its_place(
     assert client.run(run.id).limit_bytes == GIB
 
 
+def test_of_many_mistakes_the_first_is_told_and_the_others_are_counted(
+    desk: ServedDesk, client: Client
+) -> None:
+    config = desk.home / ".paddock/config.yaml"
+    config.parent.mkdir()
+    config.write_text("sandbox: {memory_limit: lots}\nnonsense: 1\nmore: 2\n", encoding="utf-8")
+    with pytest.raises(BadRequest) as declined:
+        client.submit(desk.order(an_agent()))
+    [line] = declined.value.message.splitlines()
+    assert "config.yaml:1: sandbox.memory_limit: found 'lots'" in line
+    assert line.endswith("(and 2 more; `paddock config check` lists them)")
+    assert "nonsense" not in line
+
+
 def test_a_profile_gives_its_limits_by_option_and_by_the_submitters_variable(
     desk: ServedDesk, client: Client
 ) -> None:

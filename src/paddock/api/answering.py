@@ -58,7 +58,8 @@ class Endpoint:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         try:
-            answer = await self._handle(self._desk, Asked(scope, receive, self._query))
+            asked = Asked(scope, receive, self._query, self._desk.bodies)
+            answer = await self._handle(self._desk, asked)
         except Gone:
             return
         except Declined as declined:

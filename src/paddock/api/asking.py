@@ -8,13 +8,13 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from .problems import bad_request, too_large
+from .bodies import MIB, Bodies, Body
+from .problems import Declined, bad_request, too_large
 
 T = TypeVar("T")
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
-MIB: Final = 1024 * 1024
 SMALL: Final = MIB
 LARGEST_NUMBER: Final = 1 << 62
 _FLAGS: Final = {"1": True, "true": True, "": True, "0": False, "false": False}
@@ -26,11 +26,14 @@ class Gone(Exception):
 
 
 class Asked:
-    __slots__ = ("path", "query", "receive", "scope")
+    __slots__ = ("bodies", "path", "query", "receive", "scope")
 
-    def __init__(self, scope: Message, receive: Receive, known: frozenset[str]) -> None:
+    def __init__(
+        self, scope: Message, receive: Receive, known: frozenset[str], bodies: Bodies
+    ) -> None:
         self.scope = scope
         self.receive = receive
+        self.bodies = bodies
         self.path: dict[str, str] = scope.get("path_params", {})
         raw: bytes = scope["query_string"]
         self.query = _query(raw, known) if raw else {}
@@ -57,29 +60,48 @@ class Asked:
         value = next(found, None)
         return None if value is None else value.decode("latin-1")
 
-    async def chunks(self, *, most: int) -> AsyncIterator[bytes]:
-        """The body as it comes; Gone when its sender leaves in the middle."""
-        size = 0
-        while True:
-            message = await self.receive()
-            if message["type"] == "http.disconnect":
-                raise Gone
-            body: bytes = message.get("body", b"")
-            size += len(body)
+    async def chunks(self, *, most: int, size: int = 0) -> AsyncIterator[bytes]:
+        """The body as it comes, after as much as was read; Gone when its sender leaves."""
+        more = True
+        while more:
+            piece, more = await self._piece()
+            size += len(piece)
             if size > most:
-                raise too_large(f"the request is larger than the {most // MIB:,} MiB allowed")
-            yield body
-            if not message.get("more_body", False):
-                return
+                raise _too_large(most)
+            yield piece
 
     async def body(self, kind: type[T], *, most: int = SMALL) -> T:
         announced = self.header(b"content-length") or "0"
         if announced.isdigit() and (len(announced) > 18 or int(announced) > most):
-            raise too_large(f"the request is larger than the {most // MIB:,} MiB allowed")
-        return decode(b"".join([part async for part in self.chunks(most=most)]), kind)
+            raise _too_large(most)
+        piece, more = await self._piece()
+        if more:
+            return await self._large(piece, kind, most)
+        if len(piece) > most:
+            raise _too_large(most)
+        return decode(piece, kind)
+
+    async def _large(self, first: bytes, kind: type[T], most: int) -> T:
+        """One that does not come all at once."""
+        with Body(self.bodies) as body:
+            body.add(first)
+            async for piece in self.chunks(most=most, size=len(first)):
+                body.add(piece)
+            with body.view() as pages, pages[: body.size] as whole:
+                return decode(whole, kind)
+
+    async def _piece(self) -> tuple[bytes, bool]:
+        message = await self.receive()
+        if message["type"] == "http.disconnect":
+            raise Gone
+        return message.get("body", b""), message.get("more_body", False)
 
 
-def decode(body: bytes, kind: type[T]) -> T:
+def _too_large(most: int) -> Declined:
+    return too_large(f"the request is larger than the {most // MIB:,} MiB allowed")
+
+
+def decode(body: bytes | memoryview, kind: type[T]) -> T:
     """The shape, or one line that names the place and never the value."""
     decoder = _DECODERS.get(kind)
     if decoder is None:

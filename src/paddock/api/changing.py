@@ -34,7 +34,8 @@ from paddock.wire.views import (
 
 from . import recipes as r
 from . import views_of
-from .asking import MIB, Asked
+from .asking import Asked
+from .bodies import MIB
 from .desk import Desk
 from .problems import bad_request, has_ended, not_found, raise_any, refused
 from .submitting import LARGEST, alone, answer_one, find_ids

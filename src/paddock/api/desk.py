@@ -17,9 +17,11 @@ from paddock.ports import Recipe
 from paddock.supervisor.loop import Supervisor
 from paddock.wire.views import DaemonView
 
+from .bodies import Bodies
 from .defaults import DefaultsOf
 from .known import KnownIds, TrustedDirectories
 from .problems import Declined, ambiguous, not_found
+from .telling import Told
 
 T = TypeVar("T")
 
@@ -85,6 +87,8 @@ class Desk:
         self.supervisor = supervisor
         self.facts = facts
         self.output = output
+        self.bodies = Bodies()
+        self.told = Told()
         self.defaults = DefaultsOf()
         self.ids = KnownIds(supervisor)
         self.trusted = TrustedDirectories(facts.places.state)

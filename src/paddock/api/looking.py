@@ -23,7 +23,8 @@ from paddock.wire.views import (
 )
 
 from . import views_of
-from .asking import MIB, Asked
+from .asking import Asked
+from .bodies import MIB
 from .desk import Desk
 from .problems import bad_request
 

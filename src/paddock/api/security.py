@@ -6,7 +6,6 @@ that names this machine, so that no web page can talk to it through a name it co
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import os
 import re
@@ -14,9 +13,7 @@ import secrets
 import socket
 import struct
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, Final, cast
-
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from typing import Final
 
 from paddock.config.places import Places
 
@@ -26,12 +23,10 @@ from .problems import Declined
 
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
-LONGEST_HEAD: Final = 64 * 1024  # of request line and headers; the parser has no bound of its own
 SHORTEST_TOKEN: Final = 16
 _CREDENTIALS: Final = struct.Struct("3i")
 _HOST: Final = re.compile(r"([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
-_GO_ON: Final = b"HTTP/1.1 100"  # an answer of its own: the body that it asks for follows it
 LOCAL: Final = "paddock.local"  # in the scope's state: it came over the Unix socket
 
 
@@ -83,79 +78,7 @@ def _said(headers: Iterable[tuple[bytes, bytes]]) -> tuple[list[str], bytes, boo
     return hosts, shown[0] if len(shown) == 1 else b"", origin
 
 
-class _Joined:
-    """A transport that sends the head of an answer together with what follows it.
-
-    uvicorn writes them one after the other. Every system call gives up the interpreter's lock and
-    has to win it back from the store's thread, which takes longer than the call itself.
-    """
-
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
-        self._head = b""
-
-    def write(self, data: bytes) -> None:
-        begins = data.startswith(b"HTTP/1.1 ") and not data.startswith(_GO_ON)
-        if begins and not self._head:
-            self._head = data
-            return
-        head, self._head = self._head, b""
-        self._transport.write(head + data)
-
-    def close(self) -> None:
-        if self._head:
-            self.write(b"")
-        self._transport.close()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-
-class PeerProtocol(HttpToolsProtocol):
-    """A connection over the Unix socket is served for our own user and for root only."""
-
-    _in_head = True
-    _head_bytes = 0
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        peer: socket.socket | None = transport.get_extra_info("socket")
-        if peer is None or not _may_ask(peer):
-            self.transport = cast(asyncio.Transport, transport)
-            self.transport.abort()
-            return
-        self.app_state = {**self.app_state, LOCAL: peer.family == socket.AF_UNIX}
-        joined = _Joined(cast(asyncio.Transport, transport))
-        super().connection_made(cast(asyncio.Transport, joined))
-
-    def leave(self) -> None:
-        """The server stops: an answer that is being made is still sent, a stream is broken off,
-        so that its reader knows that it was not the end."""
-        cycle: Any = self.cycle  # None before the first request, whatever its type says
-        if cycle is not None and cycle.response_started and not cycle.response_complete:
-            self.transport.abort()
-        else:
-            self.shutdown()
-
-    def data_received(self, data: bytes) -> None:
-        was_in_head = self._in_head
-        super().data_received(data)
-        if not (was_in_head and self._in_head):
-            self._head_bytes = 0
-            return
-        self._head_bytes += len(data)
-        if self._head_bytes > LONGEST_HEAD and not self.transport.is_closing():
-            self.send_400_response("The head of the request is too long.")
-
-    def on_message_begin(self) -> None:
-        self._in_head = True
-        super().on_message_begin()
-
-    def on_headers_complete(self) -> None:
-        self._in_head = False
-        super().on_headers_complete()
-
-
-def _may_ask(peer: socket.socket) -> bool:
+def may_ask(peer: socket.socket) -> bool:
     if peer.family != socket.AF_UNIX:
         return True  # the guard asks for its token
     found = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)

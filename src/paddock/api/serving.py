@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+from collections.abc import Callable
 from typing import Any, Final, cast
 
 from uvicorn import Config
@@ -17,14 +18,15 @@ from uvicorn.server import ServerState
 
 from paddock.supervisor.loop import Supervisor
 
+from .accepting import Crowd, Listener, room
 from .app import Switch, create_app
 from .binding import CannotListen, bind_tcp, bind_unix, identity, split_address
+from .connecting import IDLE_S, PeerProtocol, keep_order
 from .desk import Desk, Facts, Output
-from .security import App, Guard, PeerProtocol, token_of
+from .security import App, Guard, token_of
 
-LOOK_S: Final = 0.5  # at the socket's file
+LOOK_S: Final = 0.5  # at the socket's file, and at the connections
 GRACE_S: Final = 2.0  # for answers under way when the daemon stops
-IDLE_S: Final = 60  # a connection that asks nothing is closed then
 
 __all__ = ["ApiServer", "CannotListen"]
 
@@ -34,14 +36,28 @@ log = logging.getLogger("paddock.api")
 class ApiServer:
     """`start` listens, and from then on sees to it that the socket can be found; `stop` ends it."""
 
-    def __init__(self, supervisor: Supervisor, facts: Facts, output: Output) -> None:
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        facts: Facts,
+        output: Output,
+        *,
+        may_listen: Callable[[], bool] | None = None,
+        lost: Callable[[], None] | None = None,
+    ) -> None:
+        """`may_listen` says whether the store is still ours; once it is not, `lost` is called."""
         self._facts = facts
+        self._may_listen = may_listen
+        self._lost = lost
+        self._is_lost = False
         self._app = create_app(supervisor, facts, output)
         self._desk: Desk = self._app.state.desk
         self._state = ServerState()
         self._config: Config | None = None
-        self._servers: list[asyncio.Server] = []
-        self._unix: asyncio.Server | None = None
+        self._listeners: list[Listener] = []
+        self._unix: Listener | None = None
+        local, tcp = room()
+        self._local, self._tcp = Crowd(local), Crowd(tcp)
         self._watching: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -52,7 +68,7 @@ class ApiServer:
         self._config = _config(Guard(Switch(self._app), token=token, listen_host=host))
         try:
             if listen is not None:
-                self._servers.append(await self._serve(bind_tcp(listen)))
+                self._listeners.append(self._serve(bind_tcp(listen), self._tcp))
             await self._listen()
         except BaseException:
             await self.stop()
@@ -62,18 +78,28 @@ class ApiServer:
 
     async def watch(self) -> None:
         """Whoever tidies up may take the socket along; a new one is there within a second."""
-        path = self._facts.places.socket
+        loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(LOOK_S)
             self._desk.read_ids()
-            if identity(path) == self._own:
-                continue
-            try:
-                await self._listen()
-            except CannotListen as error:
-                log.debug("%s", error)
-            else:
-                log.warning("the socket %s was removed or replaced; there is a new one", path)
+            keep_order(cast(list[PeerProtocol], list(self._state.connections)), loop.time())
+            if not self._is_lost and identity(self._facts.places.socket) != self._own:
+                await self._listen_again()
+
+    async def _listen_again(self) -> None:
+        path = self._facts.places.socket
+        if self._may_listen is not None and not self._may_listen():
+            self._is_lost = True
+            log.warning("%s is not ours any more: the store went with it", path)
+            if self._lost is not None:
+                self._lost()
+            return
+        try:
+            await self._listen()
+        except CannotListen as error:
+            log.debug("%s", error)
+        else:
+            log.warning("the socket %s was removed or replaced; there is a new one", path)
 
     async def stop(self) -> None:
         """No new connections; answers under way have a moment, streams are broken off."""
@@ -82,8 +108,8 @@ class ApiServer:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._watching
         self._remove_socket()
-        for server in self._servers:
-            server.close()
+        for listener in self._listeners:
+            await listener.close()
         self._desk.closing.set()
         for connection in cast(list[PeerProtocol], list(self._state.connections)):
             connection.leave()
@@ -102,20 +128,20 @@ class ApiServer:
         path = self._facts.places.socket
         made = bind_unix(path)
         self._own = identity(path)
-        before, self._unix = self._unix, await self._serve(made)
-        self._servers.append(self._unix)
+        before, self._unix = self._unix, self._serve(made, self._local)
+        self._listeners.append(self._unix)
         if before is not None:
-            before.close()  # nobody can find it any more; its connections go on
-            self._servers.remove(before)
+            self._listeners.remove(before)
+            await before.close()  # nobody can find it any more; its connections go on
 
-    async def _serve(self, made: socket.socket) -> asyncio.Server:
+    def _serve(self, made: socket.socket, crowd: Crowd) -> Listener:
         config = self._config
         assert config is not None
 
-        def protocol() -> asyncio.Protocol:
-            return PeerProtocol(config=config, server_state=self._state, app_state={})
+        def protocol() -> PeerProtocol:
+            return PeerProtocol(config, self._state, crowd.discard)
 
-        return await asyncio.get_running_loop().create_server(protocol, sock=made)
+        return Listener(made, crowd, protocol)
 
     def _remove_socket(self) -> None:
         """Only our own: a daemon that came after us may have put its own there."""

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from typing import Final
 
-import msgspec
-
 from paddock.core.run import Ended, Run
-from paddock.supervisor.news import NewsItem
 
 from .answering import Stream
 from .asking import Asked
 from .desk import Desk
 from .problems import bad_request
-from .views_of import happening
 
 CHUNK: Final = 64 * 1024
 MOST_LINES: Final = 1_000_000
@@ -92,28 +88,23 @@ def _last_seen(asked: Asked) -> int | None:
 
 
 async def _events(desk: Desk, after: int | None) -> AsyncGenerator[bytes, None]:
-    news = desk.supervisor.news
+    supervisor = desk.supervisor
+    news = supervisor.news
     subscription = news.subscribe(after=after)
-    coming: asyncio.Future[NewsItem] | None = None
     try:
         yield _hello(after, last=news.last, kept=[item.n for item in news.since(after or 0)])
         while True:
-            # Kept over the signs of life: cancelling it could lose what just came.
-            coming = coming or asyncio.ensure_future(anext(subscription))
-            done, _ = await asyncio.wait((coming,), timeout=ALIVE_S)
-            if not done:
-                yield ALIVE
-                continue
             try:
-                item, coming = coming.result(), None
+                # Loses nothing: an item is only taken once there is nothing left to wait for.
+                async with asyncio.timeout(ALIVE_S):
+                    item = await anext(subscription)
+            except TimeoutError:
+                yield ALIVE
             except StopAsyncIteration:
                 return
-            yield _told(desk, item)
+            else:
+                yield desk.told.of(supervisor.clock, item)
     finally:
-        if coming is not None:
-            coming.cancel()
-            with suppress(asyncio.CancelledError, StopAsyncIteration):
-                await coming
         subscription.close()
 
 
@@ -126,8 +117,3 @@ def _hello(after: int | None, *, last: int, kept: list[int]) -> bytes:
     if kept and kept[0] == after + 1:
         return b": hello again\n\n"
     return f": what came after {after} is no longer there\n\n".encode()
-
-
-def _told(desk: Desk, item: NewsItem) -> bytes:
-    data = msgspec.json.encode(happening(desk.supervisor.clock, item))
-    return b"id: %d\ndata: %b\n\n" % (item.n, data)

@@ -9,12 +9,13 @@ from typing import BinaryIO, Final
 
 from paddock.wire.views import Uploaded
 
-from .asking import MIB, Asked
+from .asking import Asked
+from .bodies import MIB, Share
 from .desk import Desk
 from .problems import Declined
 
 LARGEST: Final = 1024 * MIB
-TOGETHER: Final = MIB  # written at once: one visit to the disk's thread for many small pieces
+TOGETHER: Final = MIB // 4  # written at once: one visit to the disk's thread for many small pieces
 
 
 async def upload(desk: Desk, asked: Asked) -> Uploaded:
@@ -23,14 +24,16 @@ async def upload(desk: Desk, asked: Asked) -> Uploaded:
     file = await desk.aside(lambda: _new(directory, token))
     size = 0
     try:
-        with file:
+        with file, Share(desk.bodies) as share:
             held = bytearray()
             async for piece in asked.chunks(most=LARGEST):
                 held += piece
                 size += len(piece)
+                share.hold(len(held))
                 if len(held) >= TOGETHER:
                     full, held = held, bytearray()
                     await desk.aside(lambda full=full: file.write(full), within_s=None)  # type: ignore[misc]
+                    share.hold(0)
             await desk.aside(lambda: file.write(held), within_s=None)
     except BaseException as error:
         (directory / token).unlink(missing_ok=True)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from paddock.cli.exits import CommandError, ExitCode
+from paddock.cli.printing import terminal_width
+from paddock.cli.tables import cut, fold
 
 if TYPE_CHECKING:
     from paddock.config.mistakes import ConfigError
@@ -211,9 +213,20 @@ def _table(settings: Settings, total_bytes: int | None) -> Iterable[str]:
         if setting is MAX_AGENTS:
             source = _agents_source(settings, total_bytes)
         cells.append((setting.key, setting.kind.show(held.value), source))
-    widths = [max(len(row[column]) for row in cells) for column in (0, 1)]
+    yield from _aligned(cells, terminal_width())
+
+
+def _aligned(cells: Sequence[tuple[str, str, str]], width: int | None) -> Iterable[str]:
+    """Where a value comes from goes on below itself rather than over the edge."""
+    keys, values = (max(len(row[column]) for row in cells) for column in (0, 1))
+    values = min(values, 40 if width is None else max(10, (width - keys) // 3))
+    indent = keys + values + 4
+    room = None if width is None else max(12, width - indent)
     for key, value, source in cells:
-        yield f"{key.ljust(widths[0])}  {value.ljust(min(widths[1], 40))}  {source}"
+        shown = value if width is None else cut(value, values)
+        first, *rest = fold(source, room)
+        yield f"{key.ljust(keys)}  {shown.ljust(values)}  {first}"
+        yield from (" " * indent + line for line in rest)
 
 
 def _as_json(settings: Settings, notes: list[str]) -> dict[str, Any]:

@@ -17,6 +17,22 @@ _CODES: Final = {
     "cancelled": ExitCode.INTERRUPTED,
     "refused": ExitCode.REFUSED,
 }
+# For tables, where the long ones would take the room of everything else.
+SHORT: Final = {
+    "timeout_exceeded": "timeout",
+    "memory_limit_exceeded": "memory",
+    "spawn_failed": "spawn",
+}
+OUTCOMES: Final = (
+    *("succeeded", "failed", "timeout_exceeded", "memory_limit_exceeded", "spawn_failed"),
+    *("cancelled", "skipped", "refused", "lost"),
+)
+
+
+def short_word(run: RunView) -> str:
+    """Its outcome, or its state until it has one."""
+    word = run.outcome or run.state
+    return SHORT.get(word, word)
 
 
 def code_of(run: RunView) -> int:
@@ -40,6 +56,11 @@ def in_words(run: RunView) -> str:
         return "succeeded (exit code 0)"
     if run.outcome == "failed" and run.exit_code is not None:
         return f"failed (exit code {run.exit_code})"
+    return with_reason(run)
+
+
+def with_reason(run: RunView) -> str:
+    """`timeout_exceeded: ran into its hard timeout of 2 s`."""
     return f"{run.outcome}: {run.because}" if run.because else str(run.outcome)
 
 

@@ -15,6 +15,7 @@ from .printing import coloured, echo_json, note, safe, terminal_width
 from .run_options import here_directory, refuse_mistakes
 
 if TYPE_CHECKING:
+    from paddock.client.errors import ClientError
     from paddock.wire.fleet_file import FleetFile
     from paddock.wire.views import Submission
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--detach", is_flag=True, help="Submit and print the ids; do not wait.")
 @click.option("--strict", is_flag=True, help="Refuse instead of reducing what was asked for.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON list of the runs, at the end.")
-@click.argument("file", metavar="FILE|-")
+@click.argument("file", metavar="FILE|-", type=click.Path(allow_dash=True))
 def command(file: str, detach: bool, strict: bool, as_json: bool) -> int:
     """Submit a fleet file whole, show its progress, and sum it up: 0 only if all succeeded.
 
@@ -71,13 +72,26 @@ def read_fleet(file: str) -> FleetFile:
 
 
 def _submit(fleet: FleetFile) -> Submission:
-    from .submitting import say_notes, submit_of
+    from paddock.client.errors import BadRequest, Refused
 
-    submit = submit_of(fleet.runs, heartbeats=fleet.heartbeats, fleet=fleet.name)
+    from .submitting import say_notes, submit, submit_of
+
+    order = submit_of(fleet.runs, heartbeats=fleet.heartbeats, fleet=fleet.name)
     with connected() as client:
-        answer = client.submit(submit)
+        try:
+            answer = submit(client, order)
+        except (BadRequest, Refused) as error:
+            raise _placed(error, fleet) from error
     say_notes(answer)
     return answer
+
+
+def _placed(error: ClientError, fleet: FleetFile) -> ClientError:
+    """A refusal that names a run also says where that run stands."""
+    name, colon, _ = error.message.partition(": ")
+    if not colon or name not in fleet.places:
+        return error
+    return type(error)(f"{fleet.places[name]}: {error.message}", error.code)
 
 
 def _say_taken(answer: Submission, *, as_json: bool) -> None:
@@ -86,8 +100,8 @@ def _say_taken(answer: Submission, *, as_json: bool) -> None:
     elif answer.runs:
         click.echo("\n".join(run.id for run in answer.runs))
     if answer.heartbeats:
-        names = ", ".join(answer.heartbeats)
-        note(f"{names} go on beating until: paddock kill {' '.join(answer.heartbeats)}")
+        names, go = ", ".join(answer.heartbeats), "goes" if len(answer.heartbeats) == 1 else "go"
+        note(f"{names} {go} on beating until: paddock kill {' '.join(answer.heartbeats)}")
 
 
 def _watch(answer: Submission, *, quiet: bool) -> Watched:

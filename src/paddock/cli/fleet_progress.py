@@ -10,20 +10,20 @@ from typing import IO, TYPE_CHECKING, Final
 
 from paddock.core.units import format_duration
 
-from .ends import in_words
-from .printing import clock_time, coloured, safe, terminal_width
-from .runs_table import memory_text, state_cell, why_text
+from .ends import in_words, short_word
+from .printing import clock_time, coloured, counted, safe, terminal_width
+from .runs_table import memory_text, short_why, state_cell, why_text
 from .tables import Cell, Column, Row, cut, table
 
 if TYPE_CHECKING:
     from paddock.wire.views import HeartbeatView, RunView
 
 _COLUMNS: Final = (
-    Column("name", gives_way=1),
+    Column("name", gives_way=1, least=16),
     Column("state"),
     Column("for", right=True),
-    Column("memory", right=True),
-    Column("", gives_way=2),
+    Column("memory", right=True, leaves=1),
+    Column("", gives_way=2, least=20),
 )
 # What is under way is what people look at.
 _ORDER: Final = ("stopping", "running", "starting", "queued", "ended")
@@ -97,9 +97,9 @@ class Redrawn:
     ) -> Iterator[str]:
         from .status import heartbeat_text
 
-        counts = Counter(run.outcome or run.state for run in runs)
-        counted = ", ".join(f"{number} {word}" for word, number in counts.items())
-        yield cut(f"{len(runs)} runs: {counted}", width - 1)
+        counts = Counter(map(short_word, runs))
+        words = ", ".join(f"{number} {word}" for word, number in counts.items())
+        yield cut(f"{counted(len(runs), 'run')}: {words}", width - 1)
         for beat in heartbeats:
             yield cut(f"heartbeat {heartbeat_text(beat)}", width - 1)
         yield from (cut(text, width - 1) for text in self._said)
@@ -132,5 +132,5 @@ def _row(run: RunView, now: float) -> Row:
     ended = run.state == "ended"
     for_s = "" if ended or run.since_at is None else format_duration(max(0.0, now - run.since_at))
     # "running for 3 s" says nothing that the columns before it do not.
-    why = "" if run.state == "running" and run.frozen is None else why_text(run)
+    why = "" if run.state == "running" and run.frozen is None else short_why(run)
     return (safe(run.name), state_cell(run), for_s, memory_text(run), Cell(why, "grey"))

@@ -1,4 +1,4 @@
-"""The table at the end of a fleet: how each run ended, and why."""
+"""The end of a fleet: a table of how each run ended, and below it why where one did not succeed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from paddock.core.units import format_duration, format_size
 
-from .printing import safe
-from .runs_table import state_cell, why_text
-from .tables import Column, Row, table
+from .ends import short_word, with_reason
+from .printing import counted, safe
+from .runs_table import state_cell
+from .tables import Column, Row, fold, table
 
 if TYPE_CHECKING:
     from paddock.wire.views import MoveView, RunView
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
 
 MOST_ROWS: Final = 100
 _COLUMNS: Final = (
-    Column("name", gives_way=1),
+    Column("name", gives_way=1, least=16),
     Column("outcome"),
     Column("exit", right=True),
-    Column("attempts", right=True),
+    Column("attempts", right=True, leaves=2),
     Column("time", right=True),
-    Column("peak", right=True),
-    Column("why", gives_way=2),
+    Column("peak", right=True, leaves=1),
 )
+_INDENT: Final = "  "
 
 
 def summary(watched: Watched, *, width: int | None, colour: bool) -> Iterator[str]:
@@ -38,9 +39,13 @@ def summary(watched: Watched, *, width: int | None, colour: bool) -> Iterator[st
     if rows:
         yield from table(_COLUMNS, rows, width=width, colour=colour)
         yield ""
+    reasons = [line for run in runs[:MOST_ROWS] for line in _reason(run, width)]
+    if reasons:
+        yield from reasons
+        yield ""
     if len(runs) > MOST_ROWS:
         yield f"… and {len(runs) - MOST_ROWS} more that did not succeed: paddock ls --all"
-    yield _total(watched)
+    yield from fold(_total(watched), width)
 
 
 def ran_s(moves: Sequence[MoveView]) -> float | None:
@@ -64,18 +69,30 @@ def _row(run: RunView, moves: Sequence[MoveView]) -> Row:
         str(run.attempt),
         "-" if time_s is None else format_duration(time_s),
         "-" if run.peak_bytes is None else format_size(run.peak_bytes),
-        why_text(run),
     )
 
 
 def _exit(run: RunView) -> str:
     if run.exit_code is not None:
         return str(run.exit_code)
-    signal = run.signal
-    return "-" if signal is None else f"signal {signal}"
+    # Of one that paddock ended the signal says nothing: the outcome does.
+    return f"signal {run.signal}" if run.signal is not None and run.outcome == "failed" else "-"
+
+
+def _reason(run: RunView, width: int | None) -> Iterator[str]:
+    """`hog: memory_limit_exceeded: used …; paddock logs hog`."""
+    if run.outcome in (None, "succeeded"):
+        return
+    # One that never had a process has written nothing.
+    more = f"; paddock logs {run.name}" if run.attempt else ""
+    room = None if width is None else width - len(_INDENT)
+    first, *rest = fold(safe(f"{run.name}: {with_reason(run)}{more}"), room)
+    yield first
+    yield from (_INDENT + line for line in rest)
 
 
 def _total(watched: Watched) -> str:
-    counts = Counter(run.outcome or run.state for run in watched.runs)
+    counts = Counter(map(short_word, watched.runs))
     words = ", ".join(f"{number} {word}" for word, number in counts.most_common())
-    return f"{len(watched.runs)} runs in {format_duration(watched.took_s)}: {words}"
+    took = format_duration(watched.took_s)
+    return f"{counted(len(watched.runs), 'run')} in {took}: {words}"

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import takewhile
 from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Final
 
@@ -28,6 +29,8 @@ CANCEL: Final = (signal.SIGINT, signal.SIGTERM)
 LEAVE: Final = (signal.SIGQUIT, signal.SIGHUP)
 WAITING_EVERY_S: Final = 1.0
 RUNNING_EVERY_S: Final = 5.0
+IN_SCRIPTS_EVERY_S: Final = 10.0  # there may be hundreds of them
+RETRIED_EVERY_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +64,13 @@ class Followed:
 
 
 class Follower:
-    def __init__(self, run: Taken, door: Door, *, write: Callable[[bytes], None]) -> None:
+    def __init__(
+        self, run: Taken, door: Door, *, write: Callable[[bytes], None], retries: int = 0
+    ) -> None:
         self._run = run
+        # One that may be tried again is looked at often enough to see the shortest wait for it.
+        usual_s = RUNNING_EVERY_S if sys.stderr.isatty() else IN_SCRIPTS_EVERY_S
+        self._look_every_s = RETRIED_EVERY_S if retries else usual_s
         self._door = door
         self._write = write
         self._mailbox: SimpleQueue[Word] = SimpleQueue()
@@ -74,8 +82,7 @@ class Follower:
     def follow(self) -> Followed:
         with listening(lambda number: self._mailbox.put(Signalled(number))):
             self._in_thread(self._read)
-            if self._notice.in_place or self._run.state == "queued":
-                threading.Thread(target=self._say_why_it_waits, daemon=True).start()
+            threading.Thread(target=self._say_why_it_waits, daemon=True).start()
             try:
                 return self._decide()
             finally:
@@ -108,7 +115,8 @@ class Follower:
             return True
         force = self._asked_to_stop == 2
         name = self._run.name
-        self._say(f"killing {name}" if force else f"stopping {name}; Ctrl-C again kills it")
+        again = "; Ctrl-C again kills it" if number == signal.SIGINT else ""
+        self._say(f"killing {name}" if force else f"stopping {name}{again}")
         self._in_thread(lambda: self._kill(force=force))
         return False
 
@@ -145,27 +153,42 @@ class Follower:
             self._mailbox.put(Over(daemon.view(self._run.id)))
 
     def _say_why_it_waits(self) -> None:
+        """In the queue, before another try, and after it had to give way to another run."""
         from paddock.client.errors import ClientError
 
-        said: int | str | None = ""
+        said: tuple[int, int | None] | None = None
+        every_s = 0.0 if self._run.state == "queued" else self._look_every_s
         # Trouble is the reader's to tell.
         with suppress(ClientError, OSError), Staying(self._door) as daemon:
-            while not self._over.is_set():
+            while not self._over.wait(every_s):
                 run = daemon.view(self._run.id)
                 if run.state == "ended":
                     return
-                waits = run.state == "queued"
-                if waits and (self._notice.in_place or said != run.place):
-                    said = run.place
-                    self._notice.say(f"queued: {run.waits_for or run.sentence}")
-                elif not waits:
-                    said = ""
+                if run.state != "queued":
+                    every_s = self._look_every_s
                     self._notice.clear()
-                self._over.wait(WAITING_EVERY_S if waits else RUNNING_EVERY_S)
+                    continue
+                every_s = WAITING_EVERY_S
+                if self._notice.in_place or said != (run.attempt, run.place):
+                    said = run.attempt, run.place
+                    self._notice.say(_why_it_waits(run, daemon))
 
     def _say(self, text: str) -> None:
         self._notice.clear()
         note(text)
+
+
+def _why_it_waits(run: RunView, daemon: Staying) -> str:
+    waits = run.waits_for or run.sentence
+    if not run.attempt:
+        return f"queued: {waits}"
+    if run.place is None:  # "tried again in 5 s (ended with exit code 3)"
+        return waits
+    moves = daemon.ask(lambda client: client.story(run.id))
+    # What brought it back here, and not what moved it within the queue since.
+    back = list(takewhile(lambda move: move.state == "queued", reversed(moves)))
+    because = f"{back[-1].because}; " if back else ""
+    return f"queued again: {because}{waits}"
 
 
 class Notice:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import click
 
 from .completing import complete_run
 from .connecting import connected
 from .exits import CommandError
 from .printing import echo_json, note, safe
+
+if TYPE_CHECKING:
+    from paddock.client import Client
+    from paddock.wire.views import Killed
 
 
 @click.command("kill")
@@ -31,6 +38,9 @@ def command(runs: tuple[str, ...], force: bool, everything: bool, as_json: bool)
         raise CommandError("which runs? Name them, or say --all; not both")
     with connected() as client:
         killed = client.kill(runs, all=everything, force=force)
+        over = [] if len(killed.runs) >= len(runs) else _already_ended(client, runs, killed)
+    for name in over:
+        note(f"{name} has already ended")
     if as_json:
         echo_json(killed)
         return
@@ -38,5 +48,11 @@ def command(runs: tuple[str, ...], force: bool, everything: bool, as_json: bool)
         click.echo(safe(run))
     for name in killed.heartbeats:
         click.echo(f"{safe(name)} (heartbeat)")
-    if not killed.runs and not killed.heartbeats:
+    if not killed.runs and not killed.heartbeats and not over:
         note("nothing to kill")
+
+
+def _already_ended(client: Client, refs: Sequence[str], killed: Killed) -> list[str]:
+    """No mistake: what was wanted is so."""
+    found = [client.run(ref) for ref in refs if ref not in killed.heartbeats]
+    return [run.name for run in found if run.id not in killed.runs]

@@ -20,9 +20,16 @@ class Entry(NamedTuple):
 class LazyGroup(click.Group):
     """Answers `--help` and unknown names from its table alone."""
 
-    def __init__(self, *args: Any, table: Mapping[str, Entry], **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        table: Mapping[str, Entry],
+        meant: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.table = table
+        self.meant = meant or {}  # what other programs call it
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -40,13 +47,18 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in self.table and not args[0].startswith("-"):
-            import difflib
-
-            near = difflib.get_close_matches(args[0], self.table, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+        unknown = args and args[0] not in self.table and not args[0].startswith("-")
+        if unknown and not ctx.resilient_parsing:  # that is the shell, which wants no errors
+            near = self._nearest(args[0])
+            hint = f" Did you mean {near}?" if near else ""
             ctx.fail(f"there is no command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
+
+    def _nearest(self, name: str) -> str:
+        import difflib
+
+        near = difflib.get_close_matches(name, self.table, n=1)
+        return self.meant.get(name) or (repr(near[0]) if near else "")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

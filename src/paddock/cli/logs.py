@@ -12,7 +12,7 @@ import click
 
 from paddock.core.units import DAY_S, parse_duration
 
-from .completing import complete_run
+from .completing import complete_any_run
 from .connecting import connected, door, explained
 from .exits import CommandError
 from .printing import clock_time, echo_json_line, note
@@ -37,7 +37,7 @@ _CLOCK: Final = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?"
 )
 @click.option("--raw", is_flag=True, help="On a terminal too, exactly what was written.")
 @click.option("--json", "as_json", is_flag=True, help='A JSON object a line: {"line": …}.')
-@click.argument("run", metavar="RUN", shell_complete=complete_run)
+@click.argument("run", metavar="RUN", shell_complete=complete_any_run)
 def command(
     run: str,
     follow: bool,

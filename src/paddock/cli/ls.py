@@ -3,42 +3,93 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from .connecting import connected
+from .ends import OUTCOMES, SHORT
 from .printing import coloured, echo_json, note, terminal_width
 
 if TYPE_CHECKING:
-    from paddock.wire.views import StateWord
+    from paddock.wire.views import RunView, StateWord
 
-STATES = ("queued", "starting", "running", "stopping", "ended")
+STATES: Final = ("queued", "starting", "running", "stopping", "ended")
+# As the daemon has them (api.looking): of the ended unless a limit says otherwise, and of all.
+ENDED_LISTED: Final = 1000
+MOST_LISTED: Final = 100_000
+_LONG: Final = {short: word for word, short in SHORT.items()}
+
+
+class StateType(click.Choice[str]):
+    """A state; somebody who asks for an outcome is told how."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if str(value) in (*OUTCOMES, *_LONG):
+            self.fail(f"{value!r} is an outcome, not a state; say --outcome {value}", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 @click.command("ls")
-@click.option("--state", type=click.Choice(STATES), help="Only those in this state.")
+@click.option("--state", type=StateType(STATES), help="Only those in this state.")
+@click.option(
+    "--outcome",
+    metavar="WORD",
+    type=click.Choice([*OUTCOMES, *_LONG]),
+    help="Only those that ended so, as in --outcome failed.",
+)
 @click.option("--all", "with_ended", is_flag=True, help="Also those that have ended.")
-@click.option("--limit", type=click.IntRange(1, 1_000_000), help="At most so many.")
+@click.option("--limit", type=click.IntRange(1, MOST_LISTED), help="At most so many.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON list on stdout.")
-def command(state: StateWord | None, with_ended: bool, limit: int | None, as_json: bool) -> None:
+def command(
+    state: StateWord | None,
+    outcome: str | None,
+    with_ended: bool,
+    limit: int | None,
+    as_json: bool,
+) -> None:
     """List the runs that have not ended; with --all also those that have.
+
+    Of those that have ended the newest 1,000 are looked at, or as many as --limit says.
 
     \b
     Examples:
       paddock ls
       paddock ls --state queued
-      paddock ls --all --json | jq '.[] | select(.outcome == "failed") | .name'
+      paddock ls --outcome failed
+      paddock ls --all --json | jq '.[] | select(.exit_code == 3) | .name'
     """
-    with_ended = with_ended or state == "ended"
+    with_ended = with_ended or state == "ended" or outcome is not None
     with connected() as client:
         runs = client.runs(state=state, all=with_ended, limit=limit)
+    cut_at = _cut_at(runs, limit)
+    if outcome is not None:
+        wanted = _LONG.get(outcome, outcome)
+        runs = [run for run in runs if run.outcome == wanted]
     if as_json:
         echo_json(runs)
-        return
-    if not runs:
-        note("no runs" if with_ended else "no runs that have not ended (--all shows the others)")
-        return
+    elif runs:
+        _show(runs)
+    else:
+        note("no such runs" if outcome or state else _none(with_ended=with_ended))
+    if cut_at is not None:
+        note(f"the newest {cut_at:,} of more; --limit shows more")
+
+
+def _cut_at(runs: Sequence[RunView], limit: int | None) -> int | None:
+    """Where the list stops short, as far as one can tell: exactly as many as were asked for."""
+    if limit is not None:
+        return limit if len(runs) >= limit else None
+    ended = sum(run.state == "ended" for run in runs)
+    return ENDED_LISTED if ended >= ENDED_LISTED else None
+
+
+def _none(*, with_ended: bool) -> str:
+    return "no runs" if with_ended else "no runs that have not ended (--all shows the others)"
+
+
+def _show(runs: Sequence[RunView]) -> None:
     from .runs_table import runs_table
 
     colour = coloured(sys.stdout)

@@ -41,11 +41,21 @@ COMMANDS: Final = {
     "wait": Entry("paddock.cli.wait", "Until runs have ended."),
     "why": Entry("paddock.cli.why", "Why a run waits, or why it died."),
 }
+MEANT: Final = {
+    "ps": "'ls'",
+    "list": "'ls'",
+    "cancel": "'kill'",
+    "stop": "'kill' or 'daemon stop'",
+    "start": "'run' or 'daemon start'",
+    "help": "'--help'",
+    "version": "'--version'",
+}
 
 
 @click.group(
     cls=LazyGroup,
     table=COMMANDS,
+    meant=MEANT,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

@@ -18,21 +18,24 @@ if TYPE_CHECKING:
     from paddock.wire.views import LearnedView, MemoryView
 
 BAR_CELLS: Final = 20
+# So many make a history (`SizingPolicy.evidence`), unless they were too short to be looked at.
+MANY: Final = 10
+TOO_SHORT: Final = "its limit, until more time was seen"
 _NEAR: Final = 0.75
 _CLOSE: Final = 0.9
 
 _COLUMNS: Final = (
     Column("id"),
-    Column("name", gives_way=2),
+    Column("name", gives_way=2, least=16),
     Column("in use", right=True),
     Column("of its wall"),
     Column("wall", right=True),
-    Column("most", right=True),
-    Column("expected", right=True),
-    Column("group", gives_way=3),
+    Column("most", right=True, leaves=2),
+    Column("expected", right=True, leaves=1),
+    Column("group", gives_way=3, leaves=3),
 )
 _LEARNED: Final = (
-    Column("group", gives_way=1),
+    Column("group", gives_way=1, least=16),
     Column("attempts", right=True),
     Column("counted with", right=True),
     Column("most", right=True),
@@ -96,6 +99,14 @@ def _bar(share: float) -> Cell:
 
 
 def _learned_row(view: LearnedView) -> Row:
-    typical = "its wall" if view.typical_bytes is None else format_size(view.typical_bytes)
     most, wall = format_size(view.peak_bytes), format_size(view.limit_bytes)
-    return (safe(view.group), str(view.attempts), typical, most, wall)
+    return (safe(view.group), str(view.attempts), _counted_with(view), most, wall)
+
+
+def _counted_with(view: LearnedView) -> str:
+    if view.typical_bytes is None:
+        return TOO_SHORT if view.attempts >= MANY else "its limit"
+    # With its limit, and has not come near it: attempts alone are no evidence for that wall.
+    if view.typical_bytes >= view.limit_bytes and view.peak_bytes < _CLOSE * view.limit_bytes:
+        return TOO_SHORT
+    return format_size(view.typical_bytes)

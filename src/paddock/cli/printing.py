@@ -43,6 +43,11 @@ def note(text: str) -> None:
     click.echo(f"paddock: {safe(text)}", err=True)
 
 
+def counted(number: int, thing: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 def coloured(stream: IO[str]) -> bool:
     """Only on a terminal, and not where NO_COLOR is set (no-color.org) or the terminal is dumb."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"

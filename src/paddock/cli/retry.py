@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import click
 
-from .completing import complete_run
+from .completing import complete_any_run
 from .connecting import connected
 from .printing import echo_json, note
 
 
 @click.command("retry")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-@click.argument("run", metavar="RUN", shell_complete=complete_run)
+@click.argument("run", metavar="RUN", shell_complete=complete_any_run)
 def command(run: str, as_json: bool) -> None:
     """Submit a run that has ended once more, as a new run, and print its id.
 

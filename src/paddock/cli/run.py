@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .completing import complete_command
 from .connecting import connected, door, explained
-from .ends import code_of
+from .ends import code_of, with_reason
 from .exits import CommandError, ExitCode
 from .printing import echo_json, note
 from .run_options import request_of, run_options
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 @click.option(
     "--json", "as_json", is_flag=True, help="Its end as JSON on stdout; output on stderr."
 )
-@click.argument("command_", metavar="-- CMD…", nargs=-1, type=click.UNPROCESSED)
+@click.argument(
+    "command_", metavar="-- CMD…", nargs=-1, type=click.UNPROCESSED, shell_complete=complete_command
+)
 def command(command_: tuple[str, ...], as_json: bool, **asked: Any) -> int:
     """Submit one run, follow its output, and end with its code.
 
@@ -41,7 +44,7 @@ def command(command_: tuple[str, ...], as_json: bool, **asked: Any) -> int:
     """
     request = request_of(command_, asked, about="paddock run")
     try:
-        return _follow(_submit(request), as_json=as_json)
+        return _follow(_submit(request), as_json=as_json, retries=request.retries)
     except CommandError as error:
         if error.code != ExitCode.BUG:
             raise
@@ -49,23 +52,23 @@ def command(command_: tuple[str, ...], as_json: bool, **asked: Any) -> int:
 
 
 def _submit(request: RunRequest) -> Taken:
-    from .submitting import say_notes, submit_of, upload
+    from .submitting import say_notes, submit, submit_of, upload
 
     with connected() as client:
         token = upload(client) if request.stdin else None
-        answer = client.submit(submit_of([request], stdin=token))
+        answer = submit(client, submit_of([request], stdin=token))
     say_notes(answer)
     return answer.runs[0]
 
 
-def _follow(taken: Taken, *, as_json: bool) -> int:
+def _follow(taken: Taken, *, as_json: bool, retries: int) -> int:
     from paddock.client.errors import ClientError
 
     from .following import Follower, raw_writer
 
     write = raw_writer(sys.stderr if as_json else sys.stdout)
     try:
-        followed = Follower(taken, door(), write=write).follow()
+        followed = Follower(taken, door(), write=write, retries=retries).follow()
     except ClientError as error:
         problem = explained(error)
         text = f"{problem.message}; {taken.name} may go on: paddock logs -f {taken.id}"
@@ -83,6 +86,8 @@ def _say_end(run: RunView) -> None:
     """An agent that ended by itself has said what it had to say."""
     if run.outcome == "succeeded" or (run.outcome == "failed" and run.exit_code is not None):
         return
-    signal = run.signal
-    what = f"signal {signal}" if signal is not None else f"{run.outcome}: {run.because}"
-    note(f"{run.name} ended: {what} (paddock why {run.id})")
+    if run.outcome == "failed" and run.signal is not None:
+        what = f"{run.name} ended: signal {run.signal}"
+    else:  # whatever signal that took, paddock sent it
+        what = f"{run.name}: {with_reason(run)}"
+    note(f"{what} (paddock why {run.id})")

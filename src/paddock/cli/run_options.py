@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -27,16 +28,22 @@ DRIVERS: Final = ("auto", "local", "container", "kubernetes", "fake")
 # What is a number in a file; everything else is text, whatever it looks like.
 _NUMBERS: Final = ("memory", "memory_high", "cpu", "pids", "timeout", "soft_timeout", "retries")
 _LISTS: Final = ("needs", "env")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OWN: Final = ("name", "command", "agent", "prompt", "steps", "env")
 
 
-def _option(name: str, metavar: str, text: str) -> Callable[[Command], Command]:
-    return click.option(f"--{name}", metavar=metavar, help=text)
+def _option(
+    name: str, metavar: str, text: str, *, kind: click.ParamType[Any] | None = None
+) -> Callable[[Command], Command]:
+    return click.option(f"--{name}", metavar=metavar, help=text, type=kind)
 
 
 def _choice(name: str, words: tuple[str, ...], text: str) -> Callable[[Command], Command]:
     return click.option(f"--{name}", type=click.Choice(words), help=text)
 
+
+# For the shell, which then completes directories; whether it is there is looked at later.
+_DIRECTORY: Final = click.Path(file_okay=False)
 
 _OPTIONS: Final[tuple[Callable[..., Any], ...]] = (
     _option("name", "NAME", "What to call it [default: its program]."),
@@ -50,8 +57,8 @@ _OPTIONS: Final[tuple[Callable[..., Any], ...]] = (
     _option("timeout", "TIME", "Ends it: 90s, 15m, 8h, or none; may pass the usual ceiling."),
     _option("soft-timeout", "TIME", "Tells it that time is running out [default: half]."),
     _choice("complexity", COMPLEXITIES, "Decides the timeout where none is given."),
-    _option("dir", "PATH", "Run in this directory as it is [default: here]."),
-    _option("repo", "PATH", "Run in a workspace of this repository."),
+    _option("dir", "PATH", "Run in this directory as it is [default: here].", kind=_DIRECTORY),
+    _option("repo", "PATH", "Run in a workspace of this repository.", kind=_DIRECTORY),
     _option("branch", "NAME", "The branch of --repo to begin from."),
     _option("ready-marker", "TEXT", "What says that the work is ready."),
     _option("role", "NAME", "Such as implementation, quality, testing."),
@@ -174,6 +181,12 @@ def _variable(text: str) -> tuple[str, str]:
     if not equals:
         # Not the text itself: it may be a secret that was pasted without its name.
         raise CommandError("--env: found no = in it; allowed: K=V, as in --env CI=1")
+    if name.upper().startswith("PADDOCK_"):
+        allowed = "allowed: K=V, where K does not begin with PADDOCK_, which is paddock's own"
+        raise CommandError(f"--env: found the variable {name[:60]!r}; {allowed}")
+    if _VARIABLE.fullmatch(name) is None:
+        allowed = "allowed: K=V, as in --env CI=1, where K is letters, digits and _"
+        raise CommandError(f"--env: found the variable {name[:60]!r}; {allowed}")
     return name, value
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from paddock.core.units import format_duration, format_size
 
+from .ends import short_word
 from .printing import colour_of, safe
 from .tables import Cell, Column, Row, table
 
@@ -16,14 +18,15 @@ if TYPE_CHECKING:
 
 _COLUMNS: Final = (
     Column("id"),
-    Column("name", gives_way=1),
+    Column("name", gives_way=1, least=16),
     Column("state"),
-    Column("priority"),
-    Column("attempt", right=True),
-    Column("memory", right=True),
+    Column("priority", leaves=2),
+    Column("attempt", right=True, leaves=3),
+    Column("memory", right=True, leaves=1),
     Column("age", right=True),
-    Column("why", gives_way=2),
+    Column("why", gives_way=2, least=16),
 )
+_SAID_ALREADY: Final = re.compile(r"^(?:at (place \d+) in the queue|stopping \((\w+)\))(?=:|$)")
 
 
 def runs_table(
@@ -35,9 +38,8 @@ def runs_table(
 
 
 def state_cell(run: RunView) -> Cell:
-    word = run.outcome or run.state
     frozen = " (frozen)" if run.frozen else ""
-    return Cell(word + frozen, colour_of(word))
+    return Cell(short_word(run) + frozen, colour_of(run.outcome or run.state))
 
 
 def memory_text(run: RunView) -> str:
@@ -48,7 +50,17 @@ def memory_text(run: RunView) -> str:
 
 
 def ago(at: float | None, now: float) -> str:
-    return "-" if at is None else format_duration(max(0.0, now - at))
+    """In its largest unit alone: `3 min`."""
+    return "-" if at is None else " ".join(format_duration(max(0.0, now - at)).split()[:2])
+
+
+def short_why(run: RunView) -> str:
+    return shortened(why_text(run))
+
+
+def shortened(why: str) -> str:
+    """Without what is said beside it: `at place 2 in the queue: …` becomes `place 2: …`."""
+    return _SAID_ALREADY.sub(r"\1\2", why)
 
 
 def why_text(run: RunView) -> str:
@@ -66,5 +78,5 @@ def _row(run: RunView, now: float) -> Row:
         str(run.attempt),
         memory_text(run),
         ago(run.submitted_at, now),
-        why_text(run),
+        short_why(run),
     )

@@ -14,8 +14,9 @@ import click
 from paddock.cli.capacity import this_machine
 from paddock.cli.exits import CommandError, ExitCode
 from paddock.cli.params import CPUS, HOST_SIZE, SIZE, NumberType
-from paddock.cli.printing import note
+from paddock.cli.printing import counted, note, terminal_width
 from paddock.cli.run_options import here_directory, refuse_mistakes
+from paddock.cli.tables import fold
 from paddock.core.capacity import host_reserve, nominal_total
 from paddock.core.policy import Admission, Policy, SizingPolicy
 from paddock.core.run import Priority
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from paddock.wire.run_request import RunRequest
 
 MOST_RUNS = 1_000_000
+INDENT = 11
 # The large host of the operational guide: 192 cores, 1.5 TB.
 BYTES_PER_CPU = 8 * GIB
 
@@ -42,7 +44,11 @@ BYTES_PER_CPU = 8 * GIB
 )
 @click.option("--runs", type=click.IntRange(1, MOST_RUNS), default=1000, show_default=True)
 @click.option(
-    "--fleet", "fleet_file", metavar="FILE|-", help="The runs of this fleet file instead."
+    "--fleet",
+    "fleet_file",
+    metavar="FILE|-",
+    type=click.Path(allow_dash=True),
+    help="The runs of this fleet file instead.",
 )
 @click.option("--workload", type=click.Choice(list(WORKLOADS)), default="mixed", show_default=True)
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True)
@@ -98,7 +104,7 @@ def command(fleet_file: str | None, as_json: bool, **asked: Any) -> None:
     if as_json:
         click.echo(json.dumps(found.as_json(), indent=2))
     else:
-        click.echo("\n".join(_in_words(found)))
+        click.echo("\n".join(_in_words(found, terminal_width())))
 
 
 def _question(
@@ -149,7 +155,8 @@ def _with_fleet(question: Question, file: str) -> Question:
     if not fleet.runs:
         raise CommandError(f"{fleet.name}: found heartbeats only; allowed: runs, to simulate them")
     if fleet.heartbeats:
-        note(f"{len(fleet.heartbeats)} heartbeats are left out of the simulation")
+        beats = counted(len(fleet.heartbeats), "heartbeat")
+        note(f"{beats} left out of the simulation")
     limit = _usual_limit(question.policy.total_bytes)
     runs = [_fleet_run(run, limit) for run in fleet.runs]
     plans = fleet_plans(runs, workload=question.workload, seed=question.seed)
@@ -193,18 +200,26 @@ def _progress(runs: int) -> Callable[[int], None] | None:
     return show
 
 
-def _in_words(found: Answer) -> Iterable[str]:
+def _in_words(found: Answer, width: int | None) -> Iterable[str]:
     facts, policy = found.as_json(), found.question.policy
     sizes = "full limits" if policy.admission is Admission.GUARANTEED else "learned sizes"
     known = ", known beforehand" if found.question.warm else ""
-    yield (
-        f"{facts['runs']} runs of {_whose(facts)} on {format_size(policy.total_bytes)} "
-        f"({format_size(policy.wall_bytes)} for agents), {facts['cpus']:g} cores, "
-        f"by {sizes}{known}, seed {facts['seed']}"
+    yield from fold(
+        f"{counted(facts['runs'], 'run')} of {_whose(facts)} on {format_size(policy.total_bytes)} "
+        f"({format_size(policy.wall_bytes)} for agents), {_cores(facts['cpus'])}, "
+        f"by {sizes}{known}, seed {facts['seed']}",
+        width,
     )
     yield ""
+    room = None if width is None else max(20, width - INDENT)
     for name, text in _rows(facts):
-        yield f"{name:>9}  {text}"
+        first, *rest = fold(text, room)
+        yield f"{name:>{INDENT - 2}}  {first}"
+        yield from (" " * INDENT + line for line in rest)
+
+
+def _cores(cpus: float) -> str:
+    return "1 core" if cpus == 1 else f"{cpus:g} cores"
 
 
 def _whose(facts: dict[str, Any]) -> str:
@@ -215,8 +230,8 @@ def _rows(facts: dict[str, Any]) -> Iterable[tuple[str, str]]:
     makespan, best = facts["makespan_s"], facts["clairvoyant_s"]
     yield (
         "time",
-        f"{format_duration(makespan)}; nobody can beat {format_duration(facts['lower_bound_s'])}, "
-        f"who knows every burst takes {format_duration(best)} ({makespan / best:.2f} ×)",
+        f"{format_duration(makespan)}; lower bound {format_duration(facts['lower_bound_s'])}; "
+        f"with perfect foresight {format_duration(best)} (ours is {makespan / best:.2f} × that)",
     )
     waits = facts["wait_s"]
     half, most = format_duration(waits["p50"]), format_duration(waits["p95"])
@@ -233,9 +248,12 @@ def _rows(facts: dict[str, Any]) -> Iterable[tuple[str, str]]:
         f"{facts['oom_kills']} killed for memory, fleet wall touched {facts['wall_touches']} ×, "
         f"host out of memory {facts['host_ooms']} ×",
     )
-    yield "ladder", _ladder(facts["ladder_s"])
+    yield "ladder", _ladder(facts["ladder_s"], facts["ladder_because"])
 
 
-def _ladder(seconds: dict[str, int]) -> str:
+def _ladder(seconds: dict[str, int], because: str | None) -> str:
+    """With the reason, where the fleet was held back for most of the time."""
     total = sum(seconds.values())
-    return ", ".join(f"{name} {100 * s / total:.0f} %" for name, s in seconds.items() if s)
+    shown = ", ".join(f"{name} {100 * s / total:.0f} %" for name, s in seconds.items() if s)
+    calm = 2 * seconds.get("calm", 0) >= total
+    return shown if calm or not because else f"{shown}; mostly: {because}"

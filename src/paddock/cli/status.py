@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
 from paddock.core.units import format_duration, format_size
 
 from .connecting import connected
-from .printing import coloured, echo_json, paint, safe
+from .ends import SHORT
+from .printing import coloured, counted, echo_json, paint, safe, terminal_width
+from .runs_table import shortened
+from .tables import cut, fold
 
 if TYPE_CHECKING:
     from paddock.wire.views import BreakerView, HeartbeatView, HostView, StatusView
 
-_STATES = ("running", "starting", "stopping", "queued")
+_STATES: Final = ("running", "starting", "stopping", "queued")
+INDENT: Final = 12
 
 
 @click.command("status")
@@ -34,48 +38,67 @@ def command(as_json: bool) -> None:
     if as_json:
         echo_json(status)
         return
-    colour = coloured(sys.stdout)
-    for name, text in _rows(status, colour=colour):
-        click.echo(f"{name:>10}  {text}")
+    width, colour = terminal_width(), coloured(sys.stdout)
+    for row in _rows(status):
+        click.echo("\n".join(_lines(row, width=width, colour=colour)))
 
 
-def _rows(status: StatusView, *, colour: bool) -> Iterator[tuple[str, str]]:
-    yield "host", _host(status.host, colour=colour)
+class Row(NamedTuple):
+    name: str
+    text: str
+    colour: str | None = None
+    whole: bool = True  # otherwise what does not fit into a line is cut off
+
+
+def _lines(row: Row, *, width: int | None, colour: bool) -> Iterator[str]:
+    room = None if width is None else max(20, width - INDENT)
+    texts = fold(row.text, room) if row.whole or room is None else [cut(row.text, room)]
+    for name, text in zip((row.name, *[""] * len(texts)), texts, strict=False):
+        yield f"{name:>{INDENT - 2}}  {paint(text, row.colour, on=colour)}"
+
+
+def _rows(status: StatusView) -> Iterator[Row]:
+    yield _host(status.host)
     fleet = status.fleet
     used, expected = format_size(fleet.used_bytes), format_size(fleet.expected_bytes)
-    most = f"; {fleet.max_agents} agents at once at most" if fleet.max_agents else ""
-    yield "fleet", f"{used} in use, {expected} expected, of {format_size(fleet.limit_bytes)}{most}"
-    yield "runs", _counts(status.counts)
-    yield "queue", f"{status.queue.waiting} waiting, of {status.queue.depth} at most"
+    agents = counted(fleet.max_agents, "agent") if fleet.max_agents else ""
+    most = f"; {agents} at once at most" if agents else ""
+    limit = format_size(fleet.limit_bytes)
+    yield Row("fleet", f"{used} in use, {expected} expected, of {limit}{most}")
+    yield Row("runs", _counts(status.counts))
+    yield Row("queue", f"{status.queue.waiting} waiting, of {status.queue.depth} at most")
     for run in status.queue.first:
-        yield "", safe(f"{run.name}: {run.waits_for or run.state}")
+        why = shortened(run.waits_for or run.state)
+        yield Row("", safe(f"{run.name}: {why}"), whole=False)
     for breaker in status.breakers:
-        yield "breaker", paint(breaker_text(breaker), "yellow", on=colour)
+        yield Row("breaker", breaker_text(breaker), "yellow")
     for beat in status.heartbeats:
-        yield "heartbeat", heartbeat_text(beat)
+        yield Row("heartbeat", heartbeat_text(beat))
     if status.driver:
-        yield "driver", safe(status.driver)
+        yield Row("driver", safe(status.driver))
     if status.trouble:
-        yield "trouble", paint(safe(status.trouble), "red", on=colour)
+        yield Row("trouble", safe(status.trouble), "red")
 
 
-def _host(host: HostView | None, *, colour: bool) -> str:
+def _host(host: HostView | None) -> Row:
     if host is None:
-        return "not looked at yet"
+        return Row("host", "not looked at yet")
     total = format_size(host.total_bytes)
     if host.available_bytes is None or host.used_percent is None:
         use = f"{total}, of which the use cannot be read"
     else:
-        use = f"{format_size(host.available_bytes)} of {total} available, {host.used_percent:.0f} %"
-    rung = paint(host.ladder, None if host.ladder == "calm" else "yellow", on=colour)
-    because = f": {safe(host.because)}" if host.because and host.ladder != "calm" else ""
-    return f"{use} used; {rung}{because}"
+        free, used = format_size(host.available_bytes), f"{host.used_percent:.0f} %"
+        use = f"{free} of {total} available, {used} used"
+    if host.ladder == "calm":
+        return Row("host", f"{use}; calm")
+    because = f": {safe(host.because)}" if host.because else ""
+    return Row("host", f"{use}; {host.ladder}{because}", "yellow")
 
 
 def _counts(counts: dict[str, int]) -> str:
     now = [f"{counts[state]} {state}" for state in _STATES if counts.get(state)]
     ended = [
-        f"{number} {safe(name)}"
+        f"{number} {safe(SHORT.get(name, name))}"
         for name, number in counts.items()
         if number and name not in (*_STATES, "ended")
     ]
@@ -86,7 +109,7 @@ def _counts(counts: dict[str, int]) -> str:
 def breaker_text(breaker: BreakerView) -> str:
     text = f"{safe(breaker.group)} is {breaker.state.replace('_', ' ')}"
     if breaker.failures:
-        text += f" after {breaker.failures} failures"
+        text += f" after {counted(breaker.failures, 'failure')}"
     if breaker.probe:
         return f"{text}; {safe(breaker.probe)} is its probe"
     return text if breaker.retry_in_s is None else f"{text}; {_in(breaker.retry_in_s)} one may try"
@@ -96,7 +119,8 @@ def heartbeat_text(beat: HeartbeatView) -> str:
     skipped = beat.skipped_pressure + beat.skipped_busy
     rest = f", {skipped} skipped" if skipped else ""
     every = format_duration(beat.every_s)
-    return f"{safe(beat.name)} every {every}, next {_in(beat.next_in_s)} ({beat.beats} beats{rest})"
+    beats = counted(beat.beats, "beat")
+    return f"{safe(beat.name)} every {every}, next {_in(beat.next_in_s)} ({beats}{rest})"
 
 
 def _in(seconds: float) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from .completing import complete_run
+from .completing import complete_any_run
 from .connecting import connected
 from .printing import clock_time, colour_of, coloured, echo_json, safe, terminal_width
 from .tables import Cell, Column, Row, table
@@ -25,7 +25,7 @@ _COLUMNS: Final = (
 
 @click.command("story")
 @click.option("--json", "as_json", is_flag=True, help="A JSON list on stdout.")
-@click.argument("run", metavar="RUN", shell_complete=complete_run)
+@click.argument("run", metavar="RUN", shell_complete=complete_any_run)
 def command(run: str, as_json: bool) -> None:
     """Tell everything that happened to a run, from its submission on.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .completing import complete_command
 from .connecting import connected
 from .exits import CommandError
 from .printing import echo_json, echo_json_line, note
@@ -35,14 +36,23 @@ MOST_SAID = 5
     "--from",
     "from_file",
     metavar="FILE|-",
+    type=click.Path(allow_dash=True),
     help="One run a line: a command line, or a JSON object with the keys of a fleet file's run.",
 )
 @click.option("--json", "as_json", is_flag=True, help="A JSON object; with --from one a line.")
-@click.argument("command_", metavar="[-- CMD…]", nargs=-1, type=click.UNPROCESSED)
+@click.argument(
+    "command_",
+    metavar="[-- CMD…]",
+    nargs=-1,
+    type=click.UNPROCESSED,
+    shell_complete=complete_command,
+)
 def command(command_: tuple[str, ...], from_file: str | None, as_json: bool, **asked: Any) -> None:
     """Queue one run, or with --from one a line, and print the ids, one a line.
 
-    With --from all are taken or none. Options count for lines that do not say otherwise.
+    With --from all are taken or none. Options count for lines that do not say otherwise. A line
+    with shell syntax outside quotes ($ & | > < ; * ? ~ and so on, or NAME=value in front) runs as
+    sh -c LINE, any other as a program and its arguments.
 
     \b
     Examples:
@@ -94,11 +104,11 @@ def _from(name: str) -> tuple[RunRequest, ...]:
 
 
 def _submit(runs: list[RunRequest], *, stdin: bool) -> Submission:
-    from .submitting import submit_of, upload
+    from .submitting import submit, submit_of, upload
 
     with connected() as client:
         token = upload(client) if stdin else None
-        return client.submit(submit_of(runs, stdin=token))
+        return submit(client, submit_of(runs, stdin=token))
 
 
 def _say(answer: Submission) -> None:
@@ -109,4 +119,5 @@ def _say(answer: Submission) -> None:
     for run in waiting[:MOST_SAID]:
         note(f"{run.name}: queued, {run.waits_for or 'and next'}")
     if len(waiting) > MOST_SAID:
-        note(f"and {len(waiting) - MOST_SAID} more are queued")
+        left = len(waiting) - MOST_SAID
+        note(f"and {left} more {'is' if left == 1 else 'are'} queued")

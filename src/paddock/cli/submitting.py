@@ -42,6 +42,22 @@ def submit_of(
     )
 
 
+def submit(client: Client, order: Submit) -> Submission:
+    """As the client does it; a profile that was chosen by a variable is called by its name."""
+    from paddock.client.errors import BadRequest
+
+    try:
+        return client.submit(order)
+    except BadRequest as error:
+        option = "--performance-profile: "
+        said = order.profile and f"the unknown profile {order.profile[:40]!r}"
+        by_option = any(run.performance_profile == order.profile for run in order.runs)
+        if not said or by_option or not error.message.startswith(f"{option}found {said}"):
+            raise
+        message = f"PADDOCK_PROFILE: {error.message.removeprefix(option)}"
+        raise BadRequest(message, error.code) from error
+
+
 def environment() -> dict[str, str]:
     """Ours, without what marks an attempt: a run that an agent submits is not that agent."""
     kept = {

@@ -9,7 +9,7 @@ from typing import Final
 from .printing import paint
 
 GAP: Final = "  "
-LEAST: Final = 8  # a column is not cut below this
+LEAST: Final = 8  # a column is not cut below this while another way is left
 _ELLIPSIS: Final = "…"
 
 
@@ -19,6 +19,9 @@ class Column:
     right: bool = False
     # When the table is too wide, the one with the highest number is cut first; 0 never.
     gives_way: int = 0
+    least: int = LEAST  # it is not cut below this before others are left out
+    # When cutting is not enough, the one with the highest number is left out first; 0 never.
+    leaves: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +39,10 @@ def table(
     """A head and a line a row. Cells must be safe already; without a width nothing is cut."""
     cells = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
     lines = [[Cell(column.head, "bold") for column in columns], *cells]
-    widths = _fitted(columns, _widths(lines, len(columns)), width)
+    rooms = _fitted(columns, _widths(lines, len(columns)), width)
     for line in lines:
         parts = [
-            _cell(cell, room, column, colour=colour)
-            for cell, room, column in zip(line, widths, columns, strict=True)
+            _cell(line[index], room, columns[index], colour=colour) for index, room in rooms.items()
         ]
         yield GAP.join(parts).rstrip()
 
@@ -67,23 +69,58 @@ def cut(text: str, room: int) -> str:
     return kept.rstrip() + _ELLIPSIS if room > 0 else ""
 
 
+def fold(text: str, room: int | None) -> list[str]:
+    """The text in lines that fit; of a word that does not, such as a path, the end is kept."""
+    if room is None or shown_width(text) <= room:
+        return [text]
+    lines = [""]
+    for word in text.split(" "):
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if shown_width(longer) <= room:
+            lines[-1] = longer
+        else:
+            lines.append(cut(word[::-1], room)[::-1] if room > 0 else "")
+    return [line for line in lines if line] or [""]
+
+
 def _widths(lines: list[list[Cell]], count: int) -> list[int]:
     return [max(shown_width(line[index].text) for line in lines) for index in range(count)]
 
 
-def _fitted(columns: Sequence[Column], widths: list[int], width: int | None) -> list[int]:
+def _fitted(columns: Sequence[Column], widths: list[int], width: int | None) -> dict[int, int]:
+    """The columns that are shown, with their room: no line is ever wider than the terminal."""
+    rooms = dict(enumerate(widths))
     if width is None:
-        return widths
-    over = sum(widths) + len(GAP) * (len(widths) - 1) - width
-    giving = sorted(
-        (index for index, column in enumerate(columns) if column.gives_way),
-        key=lambda index: -columns[index].gives_way,
-    )
+        return rooms
+    going = sorted((i for i in rooms if columns[i].leaves), key=lambda i: -columns[i].leaves)
+    for index in going:
+        if _over(_cut_to(columns, rooms, width), width) <= 0:
+            break
+        del rooms[index]
+    rooms = _cut_to(columns, rooms, width)
+    if _over(rooms, width) > 0:
+        rooms = _cut_to(columns, rooms, width, least=LEAST)
+    while _over(rooms, width) > 0 and len(rooms) > 1:
+        rooms.popitem()
+    return {index: min(room, width) for index, room in rooms.items()}
+
+
+def _over(rooms: dict[int, int], width: int) -> int:
+    return sum(rooms.values()) + len(GAP) * (len(rooms) - 1) - width
+
+
+def _cut_to(
+    columns: Sequence[Column], rooms: dict[int, int], width: int, *, least: int | None = None
+) -> dict[int, int]:
+    """As far as cutting helps."""
+    found, over = dict(rooms), _over(rooms, width)
+    giving = sorted((i for i in rooms if columns[i].gives_way), key=lambda i: -columns[i].gives_way)
     for index in giving:
-        given = max(0, min(over, widths[index] - LEAST))
-        widths[index] -= given
+        bottom = columns[index].least if least is None else least
+        given = max(0, min(over, found[index] - bottom))
+        found[index] -= given
         over -= given
-    return widths
+    return found
 
 
 def _cell(cell: Cell, room: int, column: Column, *, colour: bool) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .completing import complete_run
+from .completing import complete_any_run
 from .connecting import connected, door, explained
 from .ends import code_of_all, in_words
 from .exits import ExitCode
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.command("wait")
 @click.option("--timeout", "timeout_s", type=DURATION, help="Give up after this time, with exit 1.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON list of the runs as they are then.")
-@click.argument("runs", metavar="RUN…", nargs=-1, required=True, shell_complete=complete_run)
+@click.argument("runs", metavar="RUN…", nargs=-1, required=True, shell_complete=complete_any_run)
 def command(runs: tuple[str, ...], timeout_s: float | None, as_json: bool) -> int:
     """Wait until runs have ended: 0 if all succeeded, 1 otherwise.
 

@@ -87,6 +87,7 @@ class Answer:
             "wall_touches": tally.wall_touches,
             "host_ooms": tally.host_ooms,
             "work_lost_s": round(tally.work_lost_s, 3),
+            "ladder_because": tally.pressed_because,
             "ladder_s": {r.name.lower(): tally.rungs_s[r] for r in sorted(tally.rungs_s)},
         }
 

@@ -131,7 +131,7 @@ class World:
     def _tick(self) -> None:
         changed, self._changed = self._changed, {}
         self._step(Sampled(self.now, self.machine.look(), changed))
-        self.tally.rungs_s[self.fleet.ladder.rung] += 1
+        self.tally.saw_ladder(self.fleet.ladder)
         self._tick_at = self.now + TICK_S
 
     # -- what happens ---------------------------------------------------------------------

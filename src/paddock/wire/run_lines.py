@@ -22,9 +22,9 @@ _QUOTED: Final = re.compile(r"""\\.|'[^']*'|"(?:[^"\\$`]|\\.)*\"""")
 _SYNTAX: Final = re.compile(r"[$&|><;*?~`()\[\]{}#]")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 # Words that only a shell knows: there is no such program to start.
-_SHELL_WORDS: Final = frozenset(
-    "! . : alias cd eval exec exit export read set shift source times trap ulimit umask unset wait"
-    " if for while until case".split()
+_SHELL_WORDS: Final = (
+    *("!", ".", ":", "alias", "cd", "eval", "exec", "exit", "export", "read", "set", "shift"),
+    *("source", "trap", "ulimit", "umask", "unset", "wait", "if", "for", "while", "until", "case"),
 )
 # Inside these quotes pair up in ways that only a shell can follow.
 _NESTING: Final = ("$(", "`", "#")

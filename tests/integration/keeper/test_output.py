@@ -168,10 +168,10 @@ def test_an_agent_that_reads_its_own_stdout_does_not_stop_the_keeper(kept: Keepi
 
 
 def test_a_segment_that_cannot_be_written_is_tried_again(kept: Keeping, tmp_path: Path) -> None:
-    segment = tmp_path / "later" / "made with the first byte" / "a.log"
+    segment = tmp_path / "later" / "made with" / "the first byte" / "a.log"
     kept.spawn("a", agent("last_words", 500, 0), segment=str(segment))
     kept.ended("a")
     kept.client.close()
     time.sleep(0.2)  # the keeper meets the missing directory
-    segment.parent.parent.mkdir()
+    segment.parents[2].mkdir()
     until(lambda: segment.exists() and segment.read_bytes() == b"x" * 500)

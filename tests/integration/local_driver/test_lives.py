@@ -31,15 +31,22 @@ async def test_an_agent_gets_its_own_variables_and_none_of_another_paddock(stabl
     words.write_text("from stdin", encoding="utf-8")
     attempt = stable.start(
         *(*PYTHON, "-c", LOOK),
-        environment={"PATH": os.environ["PATH"], "PADDOCK_STATE": "/outer", "OTHER": "kept"},
+        environment={
+            "PATH": os.environ["PATH"],
+            "PADDOCK_STATE": "/where the submitter found its daemon",
+            "PADDOCK_PROFILE": "work",
+            "PADDOCK_RUN": "outer",
+            "OTHER": "kept",
+        },
         name="a name",
         stdin=words,
         resume=True,
         labels={"umask": "027"},
     )
     await stable.hear(Exited, attempt)
-    names = ["ATTEMPT", "ATTEMPT_NUMBER", "CHECKPOINT_REQUEST", "CHECKPOINT_WRITTEN", "RESUME"]
-    names = [f"PADDOCK_{name}" for name in [*names, "RUN", "RUN_NAME", "SOFT_TIMEOUT"]]
+    names = ["ATTEMPT", "ATTEMPT_NUMBER", "CHECKPOINT_REQUEST", "CHECKPOINT_WRITTEN", "PROFILE"]
+    names += ["RESUME", "RUN", "RUN_NAME", "SOFT_TIMEOUT", "STATE"]
+    names = [f"PADDOCK_{name}" for name in names]
     expected = f"{names} a a name kept\n0o27 from stdin\n"
     assert stable.written(attempt).decode() == expected
 

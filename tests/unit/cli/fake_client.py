@@ -65,6 +65,7 @@ class FakeDaemon:
     stdin: bytes = b""
     beats: dict[str, float] = field(default_factory=dict)
     black_box: dict[str, str] | None = None
+    moves: list[MoveView] = field(default_factory=list)  # the story of whatever is asked for
     open_breakers: list[BreakerView] = field(default_factory=list)
     trouble: str | None = None
     fails_with: ClientError | None = None
@@ -190,6 +191,8 @@ class FakeClient:
 
     def story(self, ref: str) -> tuple[MoveView, ...]:
         self._daemon.find(ref)
+        if self._daemon.moves:
+            return tuple(self._daemon.moves)
         return (
             MoveView(at=1_000.0, state="queued", attempt=0, because="submitted"),
             MoveView(at=1_001.0, state="starting", attempt=1, because="it fits"),
@@ -243,8 +246,7 @@ class FakeClient:
         refs = [run.id for run in daemon.runs.values() if run.state != "ended"] if all else refs
         beats = [ref for ref in refs if daemon.beats.pop(ref, None) is not None]
         runs = [daemon.find(ref) for ref in refs if ref not in beats]
-        if any(run.state == "ended" for run in runs):
-            raise Refused("it has ended", "ended")
+        runs = [run for run in runs if run.state != "ended"]  # that is no mistake
         daemon.killed += [(run.id, force) for run in runs]
         for run in runs:
             if run.state == "queued" or daemon.life(run.id).endless:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from paddock.cli.config import _aligned
 from paddock.cli.main import main
 from paddock.config.settings import SETTINGS
 
@@ -47,6 +48,20 @@ def test_show_says_each_value_and_where_it_comes_from_aligned(capsys: Capture) -
     assert "performance_profile                medium     built in" in lines
     assert "performance.log_buffer_size_mb     10         profile medium" in lines
     assert any("auto       built in; at most 5 by profile medium" in line for line in lines)
+
+
+def test_show_is_never_wider_than_the_terminal() -> None:
+    path = "/home/somebody/projects/payments/.paddock/config.yaml:12"
+    walls = "[{command: cargo, memory: 8G}, {command: npm, memory: 2G}]"
+    rows = [
+        ("performance.max_concurrent_agents", "auto", "built in; at most 5 by profile medium"),
+        ("sandbox.tool_walls", walls, path),
+    ]
+    lines = list(_aligned(rows, 80))
+    assert max(map(len, lines)) <= 80
+    assert lines[1].strip() == "profile medium"
+    assert lines[-1].endswith("…nts/.paddock/config.yaml:12")
+    assert any(path in line and walls[:40] in line for line in _aligned(rows, None))
 
 
 def test_show_names_file_and_line(project: Path, capsys: Capture) -> None:

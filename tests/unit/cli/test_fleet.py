@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from paddock.cli.exits import ExitCode
 from paddock.cli.fleet_progress import Redrawn
-from paddock.cli.fleet_summary import ran_s
-from paddock.client.errors import Refused
+from paddock.cli.fleet_summary import ran_s, summary
+from paddock.cli.fleet_watch import Watched
+from paddock.client.errors import BadRequest, Refused
 from paddock.wire.views import HeartbeatView, MoveView
 from tests.kit.waiting import until
 from tests.unit.cli.conftest import Paddock
@@ -47,7 +49,7 @@ def test_all_succeeded_is_exit_0_with_a_line_a_change_and_a_summary(
     assert any(line.endswith("implement ended: succeeded (exit code 0)") for line in lines)
     assert any(line.endswith("review is running") for line in lines)
     head = next(line for line in lines if line.startswith("name"))
-    assert head.split() == ["name", "outcome", "exit", "attempts", "time", "peak", "why"]
+    assert head.split() == ["name", "outcome", "exit", "attempts", "time", "peak"]
     assert lines[-1].startswith("2 runs in ")
     assert lines[-1].endswith(": 2 succeeded")
     assert "3.5 s" in called.out
@@ -77,7 +79,36 @@ def test_one_that_fails_is_exit_1_and_what_needs_it_is_skipped(
     assert called.code == 1
     assert "implement ended: failed (exit code 2)" in called.out
     assert "skipped: it needs implement, which ended as failed" in called.out
+    assert called.out.splitlines()[-4:-1] == [
+        "implement: failed: ended with code 2; paddock logs implement",
+        "review: skipped: it needs implement, which ended as failed",
+        "",
+    ]
     assert called.out.splitlines()[-1].endswith("1 failed, 1 skipped")
+
+
+def test_a_summary_is_never_wider_than_the_terminal(daemon: FakeDaemon) -> None:
+    because = "used 287.9 MiB, over its soft limit of 64 MiB"
+    end = {"state": "ended", "outcome": "memory_limit_exceeded", "because": because, "signal": 15}
+    runs = [daemon.add("an-agent-with-a-name-that-never-ends-and-goes-on-and-on-and-on", **end)]
+    watched = Watched(runs=runs, code=ExitCode.ENDED_OTHERWISE, took_s=5.0)
+    lines = list(summary(watched, width=80, colour=False))
+    assert max(map(len, lines)) <= 80
+    assert lines[1].split()[1:3] == ["memory", "-"]
+    reason = " ".join(line.strip() for line in lines[3:-2])
+    assert (
+        reason == f"{runs[0].name}: memory_limit_exceeded: {because}; paddock logs {runs[0].name}"
+    )
+    assert lines[-1] == "1 run in 5 s: 1 memory"
+
+
+def test_a_refusal_that_names_a_run_says_where_it_stands(
+    paddock: Paddock, daemon: FakeDaemon, file: str
+) -> None:
+    daemon.fails_with = BadRequest("review: presets are not there yet", "bad_request")
+    called = paddock("fleet", file)
+    assert called.code == 2
+    assert called.err == f"paddock: {file}:6: review: presets are not there yet\n"
 
 
 def test_json_is_one_list_at_the_end_and_progress_goes_to_stderr(
@@ -93,7 +124,7 @@ def test_detached_it_prints_ids_and_says_how_heartbeats_end(
 ) -> None:
     called = paddock("fleet", "--detach", file)
     assert (called.code, called.out) == (0, "r0001\nr0002\n")
-    assert "paddock kill health" in called.err
+    assert "health goes on beating until: paddock kill health" in called.err
     assert daemon.beats == {"health": 30.0}
 
 
@@ -197,7 +228,8 @@ def test_of_a_large_fleet_the_summary_lists_what_did_not_succeed(
     called = paddock("fleet", str(tmp_path / "large.yaml"))
     table = called.out.partition("name ")[2].splitlines()
     assert table[1].split()[0] == "run-7"
-    assert table[3].startswith("150 runs in")
+    assert table[3] == "run-7: failed: ended with exit code 1; paddock logs run-7"
+    assert table[5].startswith("150 runs in")
 
 
 def test_the_time_of_a_run_is_that_of_all_its_attempts() -> None:

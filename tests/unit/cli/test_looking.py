@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from paddock.cli.ends import OUTCOMES
+from paddock.cli.ls import ENDED_LISTED
+from paddock.cli.memory import _counted_with
+from paddock.cli.runs_table import runs_table
+from paddock.cli.status import Row, _lines
 from paddock.client.errors import Failed, NotFound
-from paddock.wire.views import BreakerView
+from paddock.core.run import Outcome
+from paddock.core.units import GIB, MIB
+from paddock.wire.views import BreakerView, LearnedView
 from tests.unit.cli.conftest import Paddock
 from tests.unit.cli.fake_client import FakeDaemon, Life
 
@@ -30,6 +37,62 @@ def test_ls_all_shows_the_ended_too_and_state_chooses(paddock: Paddock, daemon: 
     (old,) = paddock("ls", "--state", "ended", "--json").json
     assert old["name"] == "old"
     assert paddock("ls", "--state", "asleep").code == 2
+
+
+def test_ls_chooses_by_outcome_also_by_the_short_words_of_tables(
+    paddock: Paddock, daemon: FakeDaemon
+) -> None:
+    daemon.add("a", state="ended", outcome="failed")
+    daemon.add("b", state="ended", outcome="timeout_exceeded", because="ran into it")
+    daemon.add("c")
+    for word in ("timeout", "timeout_exceeded"):
+        called = paddock("ls", "--outcome", word)
+        assert called.out.splitlines()[1].split()[1:3] == ["b", "timeout"]
+        assert len(called.out.splitlines()) == 2
+    assert paddock("ls", "--outcome", "lost").err == "paddock: no such runs\n"
+    assert set(OUTCOMES) == {str(outcome) for outcome in Outcome} - {"preempted"}
+
+
+def test_an_outcome_that_is_asked_for_as_a_state_is_answered_with_how(paddock: Paddock) -> None:
+    called = paddock("ls", "--state", "failed")
+    assert called.code == 2
+    assert "'failed' is an outcome, not a state; say --outcome failed" in called.err
+
+
+def test_ls_says_where_its_list_stops_short(paddock: Paddock, daemon: FakeDaemon) -> None:
+    for number in range(ENDED_LISTED):
+        daemon.add(f"old-{number}", state="ended", outcome="succeeded")
+    said = "paddock: the newest {} of more; --limit shows more\n"
+    assert paddock("ls", "--all", "--json").err == said.format("1,000")
+    assert paddock("ls", "--all", "--limit", "10").err == said.format("10")
+    assert paddock("ls", "--all", "--limit", "2000").err == ""
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_runs_are_never_wider_than_the_terminal(daemon: FakeDaemon, width: int) -> None:
+    name = "an-agent-with-quite-a-long-name"
+    outcome, because = "memory_limit_exceeded", "used 287.9 MiB, over its soft limit of 64 MiB"
+    daemon.add(name, waits_for="at place 3 in the queue: needs 4 GiB", state="queued")
+    daemon.add(name, state="ended", outcome=outcome, because=because, peak_bytes=300 * MIB)
+    runs = list(daemon.runs.values())
+    lines = list(runs_table(runs, width=width, colour=False, now=1_090.0))
+    assert max(map(len, lines)) <= width
+    assert "memory" in lines[2]
+    if width >= 80:
+        assert name[:15] in lines[1]
+        assert "place 3:" in lines[1]
+        assert "1 min " in lines[1]
+        assert ("priority" in lines[0]) == (width == 120)
+
+
+def test_status_goes_on_below_itself_where_the_terminal_ends() -> None:
+    row = Row("trouble", "the store cannot be written: " + "no space left on the device " * 4)
+    lines = list(_lines(row, width=80, colour=False))
+    assert len(lines) == 3
+    assert max(map(len, lines)) <= 80
+    assert [line[:12].strip() for line in lines] == ["trouble", "", ""]
+    (cut_off,) = _lines(row._replace(whole=False), width=80, colour=False)
+    assert cut_off.endswith("…")
 
 
 def test_ls_as_json_has_the_keys_that_scripts_rely_on(paddock: Paddock, daemon: FakeDaemon) -> None:
@@ -110,8 +173,27 @@ def test_memory_learned_says_what_groups_are_counted_with(
     daemon.add("implement")
     out = paddock("memory", "--learned").out
     assert out.splitlines()[1].split() == [
-        *("implement", "3", "its", "wall", "128", "MiB", "1", "GiB"),
+        *("implement", "3", "its", "limit", "128", "MiB", "1", "GiB"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("attempts", "typical", "peak", "said"),
+    [
+        (3, None, 0, "its limit"),
+        (40, None, 0, "its limit, until more time was seen"),
+        (40, GIB, 8 * MIB, "its limit, until more time was seen"),
+        (40, GIB, GIB, "1 GiB"),
+        (40, 300 * MIB, GIB, "300 MiB"),
+    ],
+)
+def test_a_group_that_still_counts_with_its_limit_says_so(
+    attempts: int, typical: int | None, peak: int, said: str
+) -> None:
+    view = LearnedView(
+        group="g", attempts=attempts, typical_bytes=typical, peak_bytes=peak, limit_bytes=GIB
+    )
+    assert _counted_with(view) == said
 
 
 def test_story_tells_times_states_and_reasons(paddock: Paddock, daemon: FakeDaemon) -> None:

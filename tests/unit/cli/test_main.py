@@ -49,6 +49,23 @@ def test_an_unknown_command_is_answered_with_the_nearest_one(
     )
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("ps", "'ls'"),
+        ("cancel", "'kill'"),
+        ("stop", "'kill' or 'daemon stop'"),
+        ("help", "'--help'"),
+        ("version", "'--version'"),
+    ],
+)
+def test_what_other_programs_call_it_is_answered_with_what_it_is_called_here(
+    capsys: pytest.CaptureFixture[str], typed: str, meant: str
+) -> None:
+    assert main([typed]) == 2
+    assert f"no command {typed!r}. Did you mean {meant}?" in capsys.readouterr().err
+
+
 def test_an_unknown_option_is_bad_usage(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--bogus"]) == 2
     assert capsys.readouterr().err.count("\n") == 1

@@ -8,11 +8,13 @@ import signal
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from paddock.client.errors import Failed, Refused, Trouble
+from paddock.client.errors import BadRequest, Failed, Refused, Trouble
 from paddock.core.units import GIB, MIB
+from paddock.wire.views import MoveView
 from tests.kit.waiting import until
 from tests.unit.cli.conftest import Paddock
 from tests.unit.cli.fake_client import FakeDaemon, Life
@@ -70,13 +72,27 @@ def test_where_paddock_ended_it_the_code_and_one_line_say_so(
     daemon.lives["true"] = Life(outcome=outcome, exit_code=None, because=because)
     called = paddock("run", "--", "true")
     assert called.code == code
-    assert called.err == f"paddock: true ended: {outcome}: {because} (paddock why r0001)\n"
+    assert called.err == f"paddock: true: {outcome}: {because} (paddock why r0001)\n"
+
+
+def test_a_signal_that_paddock_sent_is_not_what_is_said(
+    paddock: Paddock, daemon: FakeDaemon
+) -> None:
+    because = "ran into its hard timeout of 2 s"
+    life = Life(outcome="timeout_exceeded", exit_code=None, because=because, signal=15)
+    daemon.lives["sleep"] = life
+    called = paddock("run", "--", "sleep", "9")
+    assert called.err == f"paddock: sleep: timeout_exceeded: {because} (paddock why r0001)\n"
 
 
 def test_death_by_a_signal_is_128_and_its_number(paddock: Paddock, daemon: FakeDaemon) -> None:
     said = "ended with signal 11"
     daemon.lives["true"] = Life(outcome="failed", exit_code=None, because=said, signal=11)
-    assert paddock("run", "--", "true").code == 139
+    called = paddock("run", "--", "true")
+    assert (called.code, called.err) == (
+        139,
+        "paddock: true ended: signal 11 (paddock why r0001)\n",
+    )
 
 
 def test_why_it_waits_is_said_once_on_stderr(
@@ -96,6 +112,48 @@ def test_why_it_waits_is_said_once_on_stderr(
     assert called.err.count("paddock: queued: at place 3 in the queue\n") == 1
 
 
+LATER = "tried again in 5 s (ended with exit code 3)"
+IN_LINE = "at place 1 in the queue"
+
+
+@pytest.mark.parametrize(
+    ("queued", "said"),
+    [
+        ({"place": None, "waits_for": LATER}, LATER),
+        ({"place": 1, "waits_for": IN_LINE}, f"queued again: made room for fix; {IN_LINE}"),
+    ],
+)
+def test_why_it_waits_to_be_tried_again_is_said_once(
+    paddock: Paddock,
+    daemon: FakeDaemon,
+    monkeypatch: pytest.MonkeyPatch,
+    queued: dict[str, Any],
+    said: str,
+) -> None:
+    monkeypatch.setattr("paddock.cli.following.WAITING_EVERY_S", 0.001)
+    monkeypatch.setattr("paddock.cli.following.RETRIED_EVERY_S", 0.001)
+    daemon.lives["sh"] = Life(endless=True)
+    daemon.moves = [
+        MoveView(at=1.0, state="running", attempt=1, because="the agent runs"),
+        MoveView(at=2.0, state="queued", attempt=1, because="made room for fix"),
+        MoveView(at=3.0, state="queued", attempt=1, because="first in line"),
+    ]
+
+    def fail_once() -> None:
+        until(lambda: bool(daemon.runs))
+        before = daemon.looks
+        # Needs itself, so that it stays where it is however often somebody looks.
+        daemon.change("r0001", state="queued", needs=("r0001",), **queued)
+        until(lambda: daemon.looks > before + 5)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=fail_once)
+    thread.start()
+    called = paddock("run", "--retries", "1", "--", "sh", "-c", "exit 3")
+    thread.join()
+    assert called.err.count(f"paddock: {said}\n") == 1
+
+
 def test_ctrl_c_stops_it_and_ends_with_130(paddock: Paddock, daemon: FakeDaemon) -> None:
     daemon.lives["sleep"] = Life(output=b"abcdefgh", endless=True)
     thread = signal_once_followed(daemon, signal.SIGINT)
@@ -109,8 +167,10 @@ def test_ctrl_c_stops_it_and_ends_with_130(paddock: Paddock, daemon: FakeDaemon)
 def test_sigterm_stops_it_and_ends_with_143(paddock: Paddock, daemon: FakeDaemon) -> None:
     daemon.lives["sleep"] = Life(endless=True)
     thread = signal_once_followed(daemon, signal.SIGTERM)
-    assert paddock("run", "--", "sleep", "9").code == 143
+    called = paddock("run", "--", "sleep", "9")
     thread.join()
+    assert called.code == 143
+    assert called.err.startswith("paddock: stopping sleep\n")
     assert daemon.killed == [("r0001", False)]
 
 
@@ -248,7 +308,11 @@ def test_stdin_is_uploaded_before_the_run_is_submitted(
         ([], "nothing to run: say it after --, as in paddock run -- make test"),
         (["--memory", "4X", "--", "x"], "--memory: found '4X'; allowed: a size from 16M to 1T"),
         (["--memory", "1G", "--memory-high", "2G", "--", "x"], "--memory-high: found 2G"),
-        (["--timeout", "5m", "--soft-timeout", "6m", "--", "x"], "--soft-timeout: found 360 s"),
+        (
+            ["--timeout", "5m", "--soft-timeout", "6m", "--", "x"],
+            "--soft-timeout: found 6m; allowed: less than its timeout of 5m",
+        ),
+        (["--timeout", "400d", "--", "x"], "allowed: none, or a time from 1s to 366d"),
         (["--timeout", "never", "--", "x"], "--timeout: found 'never'; allowed: none, or a time"),
         (["--pids", "3", "--", "x"], "--pids: found 3; allowed: a whole number from 16 to 65536"),
         (["--cpu", "0", "--", "x"], "--cpu: found 0; allowed: unlimited, or a number"),
@@ -256,6 +320,8 @@ def test_stdin_is_uploaded_before_the_run_is_submitted(
         (["--name", "../x", "--", "x"], "--name: found '../x'"),
         (["--env", "hunter2", "--", "x"], "--env: found no = in it; allowed: K=V"),
         (["--env", "PADDOCK_RUN=1", "--", "x"], "--env: found the variable 'PADDOCK_RUN'"),
+        (["--env", "PADDOCK_RUN=1", "--", "x"], "allowed: K=V, where K does not begin with PADD"),
+        (["--env", "A-B=hunter2", "--", "x"], "--env: found the variable 'A-B'; allowed: K=V"),
         (["--dir", "/nowhere", "--", "x"], "--dir: found no directory '/nowhere'"),
         (["--dir", "/", "--repo", "/", "--", "x"], "found dir and repo"),
         (["--agent", "claude", "--", "x"], "command and agent"),
@@ -281,6 +347,25 @@ def test_several_mistakes_are_all_said(paddock: Paddock) -> None:
     assert called.code == 2
     assert called.err.splitlines()[-1] == "paddock: 2 mistakes in the options"
     assert len(called.err.splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("option", "named"),
+    [([], "PADDOCK_PROFILE"), (["--performance-profile", "hgh"], "--performance-profile")],
+)
+def test_a_wrong_profile_is_called_by_where_it_was_said(
+    paddock: Paddock,
+    daemon: FakeDaemon,
+    monkeypatch: pytest.MonkeyPatch,
+    option: list[str],
+    named: str,
+) -> None:
+    monkeypatch.setenv("PADDOCK_PROFILE", "hgh")
+    text = "--performance-profile: found the unknown profile 'hgh'; did you mean high?"
+    daemon.fails_with = BadRequest(text, "bad_request")
+    called = paddock("run", *option, "--", "true")
+    assert called.code == 2
+    assert called.err.startswith(f"paddock: {named}: found the unknown profile 'hgh'")
 
 
 @pytest.mark.parametrize(

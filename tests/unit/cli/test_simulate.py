@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,24 @@ def test_words_say_time_waits_memory_and_trouble(capsys: pytest.CaptureFixture[s
     for name in ("time", "wait", "at once", "memory", "cores", "ended", "trouble", "ladder"):
         assert f"  {name}  " in words
     assert "20 succeeded; 0 lost" in words
+
+
+def test_time_is_held_against_a_bound_and_perfect_foresight(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(SMALL) == 0
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if "   time  " in line]
+    assert re.search(r"; lower bound .+; with perfect foresight .+ \(ours is [\d.]+ × that\)$", row)
+
+
+def test_a_ladder_that_was_seldom_calm_says_why(capsys: pytest.CaptureFixture[str]) -> None:
+    few_cores = ["simulate", "--ram", "64G", "--cpus", "1", "--workload", "steady", "--runs", "40"]
+    assert main(few_cores) == 0
+    words = capsys.readouterr().out
+    assert ", 1 core, " in words
+    assert re.search(r"%; mostly: runs take [\d.]+ times as long as on an idle host$", words)
+    assert main(SMALL) == 0
+    assert "mostly:" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -123,7 +142,7 @@ def test_a_fleet_file_is_simulated_with_its_needs(
     found = json.loads(out)
     assert (found["fleet"], found["runs"], found["completed"]) == ("trio", 3, 3)
     assert found["peak_agents"] == 2  # the two that need the first
-    assert err == "paddock: 1 heartbeats are left out of the simulation\n"
+    assert err == "paddock: 1 heartbeat left out of the simulation\n"
     assert main(args) == 0
     assert capsys.readouterr().out == out
 

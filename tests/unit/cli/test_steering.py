@@ -29,6 +29,14 @@ def test_kill_with_nothing_there_says_so(paddock: Paddock) -> None:
     assert (called.code, called.err) == (0, "paddock: nothing to kill\n")
 
 
+def test_one_that_has_already_ended_is_no_mistake(paddock: Paddock, daemon: FakeDaemon) -> None:
+    daemon.add("a")
+    daemon.add("b", state="ended", outcome="succeeded")
+    called = paddock("kill", "a", "b")
+    assert (called.code, called.out) == (0, "r0001\n")
+    assert called.err == "paddock: b has already ended\n"
+
+
 @pytest.mark.parametrize("args", [["kill"], ["kill", "--all", "a"]])
 def test_kill_wants_runs_or_all_and_not_both(paddock: Paddock, args: list[str]) -> None:
     assert paddock(*args).code == 2

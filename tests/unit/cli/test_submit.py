@@ -63,6 +63,16 @@ def test_from_a_pipe_json_is_one_object_a_line(
     assert [json.loads(line)["name"] for line in called.out.splitlines()] == ["true", "false"]
 
 
+def test_a_line_with_shell_syntax_is_a_shells(
+    paddock: Paddock, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = "echo $HOME && echo two | cat"
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{line}\n"))
+    assert paddock("submit", "--from", "-").code == 0
+    (run,) = daemon.submits[0].runs
+    assert (run.name, run.command) == ("echo", ("sh", "-c", line))
+
+
 def test_every_mistake_of_a_file_is_said_with_its_line(
     paddock: Paddock, daemon: FakeDaemon, tmp_path: Path
 ) -> None:

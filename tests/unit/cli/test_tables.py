@@ -7,7 +7,7 @@ import io
 import pytest
 
 from paddock.cli.printing import clock_time, colour_of, coloured, paint, safe, terminal_width
-from paddock.cli.tables import Cell, Column, cut, shown_width, table
+from paddock.cli.tables import Cell, Column, cut, fold, shown_width, table
 
 COLUMNS = (Column("name", gives_way=1), Column("n", right=True), Column("why", gives_way=2))
 ROWS = [("a-rather-long-name", "7", Cell("it has a long story to tell", "red"))]
@@ -31,6 +31,31 @@ def test_what_gives_way_first_is_cut_first() -> None:
     narrow = list(table(COLUMNS, ROWS, width=22, colour=False))
     assert narrow[1] == "a-rather…  7  it has…"
     assert max(map(len, narrow)) <= 22
+
+
+def test_columns_leave_before_the_others_are_cut_too_far() -> None:
+    columns = (
+        Column("name", gives_way=1, least=16),
+        Column("n", right=True, leaves=1),
+        Column("m", leaves=2),
+        Column("why", gives_way=2, least=10),
+    )
+    rows = [("a-rather-long-name", "7", "8", "it has a long story to tell")]
+    assert list(table(columns, rows, width=33, colour=False)) == [
+        "name                n  why",
+        "a-rather-long-name  7  it has a…",
+    ]
+    assert list(table(columns, rows, width=20, colour=False))[1] == "a-rather-…  it has…"
+    for width in range(1, 60):
+        assert all(len(line) <= width for line in table(columns, rows, width=width, colour=False))
+
+
+def test_text_is_folded_at_words_and_of_a_long_word_the_end_is_kept() -> None:
+    assert fold("one two three", 8) == ["one two", "three"]
+    path = "at /home/somebody/.paddock/config.yaml:2"
+    assert fold(path, 20) == ["at", "…ddock/config.yaml:2"]
+    assert fold("one two three", None) == ["one two three"]
+    assert fold("", 5) == [""]
 
 
 def test_colours_do_not_move_columns() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import asyncio
 import contextlib
+import errno
 import fcntl
 import os
 import resource
@@ -19,16 +20,20 @@ MOST_A_TURN_BYTES: Final = 1 << 20
 MOST_AT_THE_END: Final = 64  # turns: only a process that still writes could need more
 RETRY_S: Final = 1.0
 
+# The name stands for something else now, or for nothing.
+NOT_THERE: Final = (errno.ENOENT, errno.ENOTDIR, errno.EINVAL, errno.ELOOP, errno.EISDIR)
+
 Trouble = Callable[[str | None], None]
 
 
 class Drain:
     """Held read-write, so that there is never an end of file to spin on."""
 
-    __slots__ = ("_fifo", "_fifo_fd", "_gone", "_loop", "_retry", "_segment", "_trouble")
+    __slots__ = ("_fifo_fd", "_fifos", "_gone", "_loop", "_retry", "_segment", "_trouble")
 
-    def __init__(self, fifo: str, segment: str, trouble: Trouble) -> None:
-        self._fifo, self._segment, self._trouble = fifo, segment, trouble
+    def __init__(self, fifos: tuple[str, str], segment: str, trouble: Trouble) -> None:
+        """`fifos`: its name, and where it is found without one ("": nowhere)."""
+        self._fifos, self._segment, self._trouble = fifos, segment, trouble
         self._loop = asyncio.get_running_loop()
         self._fifo_fd = -1
         self._gone = False
@@ -58,14 +63,22 @@ class Drain:
         self._retry = None
         try:
             if self._fifo_fd < 0:
-                self._fifo_fd = open_fifo(self._fifo)
-        except FileNotFoundError:
-            self._gone = True
-            return
+                self._fifo_fd = self._open()
         except OSError as error:
-            self._later(error)
+            self._gone = error.errno == errno.ENOENT
+            if not self._gone:
+                self._later(error)
             return
         self._loop.add_reader(self._fifo_fd, self._move)
+
+    def _open(self) -> int:
+        name, spare = self._fifos
+        try:
+            return open_fifo(name)
+        except OSError as error:
+            if not spare or error.errno not in NOT_THERE:
+                raise
+        return open_fifo(spare, through_a_link=True)
 
     def _move(self) -> bool:
         if self._fifo_fd < 0:

@@ -88,6 +88,7 @@ class LocalDriver:
             life.phase = Phase.OVER  # for us: what is still in a timer finds nothing to tell
             if life.drain is not None:
                 life.drain.close()
+                life.drain = None
         self._orphans.close()
         self._checkpoints.close()
         self._lives.clear()
@@ -153,7 +154,7 @@ class LocalDriver:
         if life.is_over:
             return
         if reply.get("ok"):
-            self._now_kept(life)
+            self._now_kept(life, reply)
             self._telling.seen(life, reply)
             return
         permanent = reply.get("error") == "bad_request"
@@ -203,7 +204,7 @@ class LocalDriver:
 
     def thaw(self, attempt: Attempt) -> None:
         life = self._alive(attempt)
-        if life is not None and life.frozen:
+        if life is not None:  # an adopted one may have been frozen by a daemon that died of it
             self._pressing.thaw(life)
 
     # -- looking --------------------------------------------------------------------------
@@ -225,7 +226,7 @@ class LocalDriver:
         for mark, record in self._found.items():
             life = self._adopted(mark, tell, record)
             if life is not None:
-                self._now_kept(life)
+                self._now_kept(life, record)
                 loop.call_soon(self._tell_adopted, life, record)
         self._found = {}
         self._has_adopted = True
@@ -280,13 +281,14 @@ class LocalDriver:
         if life is None:
             return
         life.forgotten = True
-        if life.is_over:
+        if life.is_over and life.drain is None:
             self._clear_away(life)
 
     def _life_over(self, life: Life) -> None:
+        """Once more, if its output could not be moved at first: then when it was."""
         self._orphans.drop(life)
         self._checkpoints.drop(life)
-        if life.forgotten:
+        if life.forgotten and life.drain is None:
             self._clear_away(life)
 
     def _clear_away(self, life: Life) -> None:
@@ -311,7 +313,7 @@ class LocalDriver:
         elif life is None and record["state"] in ("exited", "spawn_failed"):
             self._keepers.ask("forget", attempt=record["attempt"])  # it did not hear us then
         elif life is not None and life.has_keeper:
-            self._now_kept(life)
+            self._now_kept(life, record)
             self._telling.seen(life, record)
 
     def keeper_came(self, *, the_same: bool) -> None:
@@ -363,6 +365,7 @@ class LocalDriver:
         """`record`: the dead keeper's last word about it, if it wrote one."""
         life.phase = Phase.ORPHANED
         life.order = None
+        life.spare_fifo = ""
         if record is not None:
             self._telling.stop_found(life, record)
             self._telling.seen(life, record | {"empty": not alive})
@@ -378,9 +381,11 @@ class LocalDriver:
         known = life.mark in records or life.mark in living
         return known or os.access(self._names.fifo(life.attempt), os.F_OK)
 
-    def _now_kept(self, life: Life) -> None:
+    def _now_kept(self, life: Life, record: Message) -> None:
         life.phase = Phase.KEPT
         life.kept = True
+        descriptor, keeper = record.get("fifo_fd", -1), self._keepers.pid
+        life.spare_fifo = f"/proc/{keeper}/fd/{descriptor}" if keeper and descriptor >= 0 else ""
 
     def _alive(self, attempt: Attempt) -> Life | None:
         """Whose main process has not ended, as far as is known."""

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,10 @@ from paddock.drivers.local.keeper.protocol import (
 KEEPER = Path(__file__).parent / "keeper"
 READ_BYTES = 1 << 16
 STARTED, ALREADY_THERE = 0, 3
+# Of the daemon's environment the keeper needs little, and keeps it for as long as agents live:
+# whatever secrets there are in the rest are not for it.
+PASSED_ON = frozenset({"HOME", "PATH", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR"})
+PASSED_ON_BEGINNINGS = ("LC_", "XDG_", "PYTHON", "LD_")
 
 
 class KeeperGone(ConnectionError):
@@ -43,9 +47,10 @@ class KeeperGone(ConnectionError):
 class KeeperRefused(Exception):
     """The keeper answered no; `code` is for programs."""
 
-    def __init__(self, code: str, text: str) -> None:
+    def __init__(self, code: str, text: str, epoch: int | None = None) -> None:
         super().__init__(text)
         self.code = code
+        self.epoch = epoch  # the newest that the keeper has seen, if that is why
 
 
 class Launch:
@@ -54,11 +59,14 @@ class Launch:
     def __init__(self, directory: Path, **settings: object) -> None:
         command = [sys.executable, "-I", "-S", "-E", "-X", "utf8", str(KEEPER), str(directory)]
         command += [f"{name}={value}" for name, value in settings.items()]
-        clean = {k: v for k, v in os.environ.items() if not k.startswith("PADDOCK_")}
         # Not a pipe: that would have to be watched too.
         self._said = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
-            command, env=clean, stdin=subprocess.DEVNULL, stdout=self._said, stderr=self._said
+            command,
+            env=environment_of(os.environ),
+            stdin=subprocess.DEVNULL,
+            stdout=self._said,
+            stderr=self._said,
         )
 
     def pidfd(self) -> int:
@@ -73,6 +81,14 @@ class Launch:
         if code not in (STARTED, ALREADY_THERE):
             raise KeeperGone(f"the keeper did not start: {said or f'exit code {code}'}")
         return code == STARTED
+
+
+def environment_of(daemon: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in daemon.items()
+        if name in PASSED_ON or name.startswith(PASSED_ON_BEGINNINGS)
+    }
 
 
 def launch_keeper(directory: Path, **settings: object) -> bool:
@@ -168,7 +184,7 @@ class KeeperClient:
                 raise TimeoutError("the keeper did not answer in time")
         reply = self._replies.pop(number)
         if not reply.get("ok") and "error" in reply:
-            raise KeeperRefused(reply["error"], reply.get("message", ""))
+            raise KeeperRefused(reply["error"], reply.get("message", ""), reply.get("epoch"))
         return reply
 
     def attempts(self) -> Iterator[dict[str, Any]]:

@@ -34,11 +34,23 @@ DEATHS_WITHIN_S: Final = 60.0
 FIRST_PAUSE_S: Final = 0.25
 LONGEST_PAUSE_S: Final = 30.0
 
+# The keeper ends a daemon that says nothing for so long, and starts it anew; under any load that it
+# survives it comes to speak more often than that.
+SILENT_AT_MOST_S: Final = 30.0
+PINGS: Final = 6
+
 log = logging.getLogger("paddock.local")
 
 
 class DriverTrouble(Exception):
-    """There is no keeper, or another daemon has it; says why and what to do."""
+    """There is no keeper, or another daemon has it; says why and what to do.
+
+    `epoch` is the newest that the keeper has seen, where that is why: a greater one is taken.
+    """
+
+    def __init__(self, text: str, *, epoch: int | None = None) -> None:
+        super().__init__(text)
+        self.epoch = epoch
 
 
 class Listener(Protocol):
@@ -64,6 +76,7 @@ class Keepers:
         self, directory: Path, *, epoch: int, restart: Mapping[str, object] | None
     ) -> None:
         self.directory = directory
+        self.silent_at_most_s = SILENT_AT_MOST_S
         self.facts: Message = {}
         self._epoch = epoch
         self._restart = restart
@@ -77,6 +90,7 @@ class Keepers:
         self._pause_s = FIRST_PAUSE_S
         self._came_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
+        self._ping_timer: asyncio.TimerHandle | None = None
         self._launch_fd = -1
         self._launch: Launch | None = None
 
@@ -105,6 +119,7 @@ class Keepers:
             self._line = KeeperLine(client, heard=self._heard, gone=self._gone)
             for event in client.events:
                 self._heard(event)
+        self._ping()
 
     def _meet(self) -> list[Message]:
         client = self._reach()
@@ -116,7 +131,7 @@ class Keepers:
             client.close()
             if isinstance(error, KeeperRefused):
                 newer = "another daemon has come since: " if error.code == "old_epoch" else ""
-                raise DriverTrouble(f"{newer}{error}") from None
+                raise DriverTrouble(f"{newer}{error}", epoch=error.epoch) from None
             raise
         self._met = client
         return records
@@ -155,8 +170,17 @@ class Keepers:
         self._line.ask(do, then, **asked)
         return True
 
+    def _ping(self) -> None:
+        """Who says nothing for long is taken for dead, even if it only stands still."""
+        if not self._closed:
+            self.ask("ping", within_ms=int(self.silent_at_most_s * 1000))
+            wait_s = self.silent_at_most_s / PINGS
+            self._ping_timer = asyncio.get_running_loop().call_later(wait_s, self._ping)
+
     def close(self) -> None:
         self._closed = True
+        if self._ping_timer is not None:
+            self._ping_timer.cancel()
         if self._met is not None:
             self._met.close()
             self._met = None

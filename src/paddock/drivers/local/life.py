@@ -34,7 +34,8 @@ class Life:
     order: dict[str, Any] | None = field(default=None, repr=False)
     pid: int = 0
     start: int = 0
-    drain: Drain | None = None
+    drain: Drain | None = None  # also of one that is over, until its FIFO is empty
+    spare_fifo: str = ""  # the keeper's own descriptor of it, should its name be gone
     started: bool = False  # told
     exit: Exit | None = None  # of the main process
     exit_told: bool = False

@@ -35,10 +35,15 @@ SETTLED_S: Final = 2.0
 
 
 class Marks:
-    """Marks by identity, read once: an environment takes 13 µs, and there is one a process."""
+    """Marks by identity, read once: an environment takes 13 µs, and there is one a process.
+
+    And whose each process was when it was first seen: an agent must not have another one charged,
+    or killed, for a child of its own that wears the other's mark.
+    """
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], str | None] = {}
+        self._met: dict[tuple[int, int], str] = {}
 
     def census(self, lives: Iterable[Life], keeper: int) -> Census:
         """Whose processes are whose; without a keeper (0) marks and main processes must tell."""
@@ -56,13 +61,33 @@ class Marks:
             key = (pid, processes[pid].start)
             if key in known:
                 return known[key]
-            environ = read_proc(pid, "environ")
+            environ = read_proc(processes[pid].task, "environ")
             mark = mark_in(environ)
             if environ or key[1] < old:
                 known[key] = mark
             return mark
 
-        return Census(processes, leads, mark_of)
+        met = {
+            (pid, start): owner
+            for (pid, start), owner in self._met.items()
+            if pid in processes and processes[pid].start == start
+        }
+        marks = leads.marks
+        owners = {pid: owner if owner in marks else "" for (pid, _), owner in met.items()}
+        census = Census(processes, leads, mark_of, owners)
+        for owner, members in census.members.items():
+            for one in members:
+                met.setdefault((one.pid, one.start), owner)
+        self._met = met
+        return census
+
+    def disguised(self, mark: str) -> list[tuple[int, int]]:
+        """First seen as its processes, and wearing another's mark now."""
+        return [
+            one
+            for one, owner in self._met.items()
+            if owner == mark and self._known.get(one) not in (None, mark)
+        ]
 
     def living(self, instance: str) -> set[str]:
         """All marks of this paddock that a live process carries, also of attempts unknown to us."""
@@ -92,12 +117,12 @@ class Meter:
         return used
 
     def _of(self, life: Life, members: list[Process]) -> int:
-        rough = sum(rough_bytes(one.pid) for one in members)
+        rough = sum(rough_bytes(one.task) for one in members)
         if not life.limit_bytes or rough < NEAR_ITS_LIMIT * life.limit_bytes:
             return rough
         then, exact = self._exact.get(life.mark, (0, 0))
         if abs(rough - then) > MOVED * then:
-            then, exact = rough, sum(exact_bytes(one.pid) for one in members)
+            then, exact = rough, sum(exact_bytes(one.task) for one in members)
             self._exact[life.mark] = (then, exact)
         return max(0, exact + rough - then)
 

@@ -17,6 +17,8 @@ from paddock.ports import Launch
 SAFE_RUN: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]+")
 INSTANCE: Final = re.compile(r"[0-9a-f]{16}")
 OURS: Final = "PADDOCK_"
+# What `paddock` inside an agent needs to find the daemon that its submitter spoke with.
+HANDED_ON: Final = ("PADDOCK_STATE", "PADDOCK_PROFILE")
 FIFO: Final = "fifo"
 
 log = logging.getLogger("paddock.local")
@@ -79,7 +81,8 @@ class Names:
 
     def environment(self, launch: Launch) -> dict[str, str]:
         """The submitter's, without what another paddock around it may have said."""
-        given = {k: v for k, v in launch.environment.items() if not k.startswith(OURS)}
+        said = launch.environment.items()
+        given = {k: v for k, v in said if not k.startswith(OURS) or k in HANDED_ON}
         attempt = launch.attempt
         given |= {
             MARK: self.mark(attempt),

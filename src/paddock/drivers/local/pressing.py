@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from paddock.drivers.local.containment import Containment
-from paddock.drivers.local.keeper.members import send_each
+from paddock.drivers.local.keeper.members import send, send_each
 from paddock.drivers.local.keepers import Keepers
 from paddock.drivers.local.life import Life, Phase
 from paddock.drivers.local.line import Message
@@ -70,7 +70,9 @@ class Pressing:
         life.kill_heard = False
         reason = {"outcome": why.outcome, "because": why.because}
         told = {} if why.outcome is None else {"why": reason}
-        self._keepers.ask("kill_all", heard, attempt=life.mark, **told)
+        disguised = self._marks.disguised(life.mark)
+        also = {"also": disguised} if disguised else {}
+        self._keepers.ask("kill_all", heard, attempt=life.mark, **told, **also)
         self._containment.kill(life.attempt)
         _later(KILL_HEARD_WITHIN_S, lambda: self._kill_unheard(life))
 
@@ -79,6 +81,8 @@ class Pressing:
             return
         members = self._marks.census([life], self._keepers.pid).members.get(life.mark, [])
         send_each(members, signal.SIGKILL)
+        if life.pid:  # whatever the look said of it
+            send(life.pid, life.start, signal.SIGKILL)
 
     def freeze(self, life: Life, *, reclaim: bool) -> None:
         life.frozen = True

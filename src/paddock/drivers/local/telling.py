@@ -17,7 +17,8 @@ from paddock.drivers.local.naming import Names
 # The keeper's own size shows in every child's high-water mark (between vfork and exec they share
 # memory), so that below this it says nothing about the agent. Sampled peaks know better there.
 PEAK_FLOOR_BYTES: Final = 24 << 20
-# A full disk: the end is told all the same then, with the rest still in the pipe until `forget`.
+# A full disk: the end is told all the same then. What is still in the pipe goes on being moved, and
+# the attempt is not cleared away before it is empty.
 UNDRAINED_AT_MOST_S: Final = 10.0
 UNDRAINED_AGAIN_S: Final = 0.25
 
@@ -56,7 +57,8 @@ class Telling:
     def watch_output(self, life: Life) -> None:
         if life.drain is None:
             names, attempt = self._names, life.attempt
-            life.drain = Drain(names.fifo(attempt), names.segment(attempt), self._hear_trouble)
+            fifos = (names.fifo(attempt), life.spare_fifo)
+            life.drain = Drain(fifos, names.segment(attempt), self._hear_trouble)
 
     def started(self, life: Life) -> None:
         if not life.started:
@@ -111,10 +113,24 @@ class Telling:
     def _finish(self, life: Life) -> None:
         life.phase = Phase.OVER
         life.order = None
-        if life.drain is not None:
-            life.drain.close()
-            life.drain = None
+        self._let_go(life)
         self._over(life)
+
+    def _let_go(self, life: Life) -> bool:
+        """Of its FIFO, once it is empty: whatever it holds would go with it."""
+        if life.drain is None:
+            return True
+        if not life.drain.empty():
+            asyncio.get_running_loop().call_later(UNDRAINED_AGAIN_S, self._let_go_late, life)
+            return False
+        life.drain.close()
+        life.drain = None
+        return True
+
+    def _let_go_late(self, life: Life) -> None:
+        # Without a drain the driver was closed meanwhile: the keeper goes on then.
+        if life.drain is not None and self._let_go(life):
+            self._over(life)
 
     def _exit(self, life: Life, record: Message) -> Exit:
         toll = self._containment.toll(life.attempt)

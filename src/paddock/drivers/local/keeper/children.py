@@ -11,14 +11,17 @@ import stat
 import time
 
 from . import shim
-from .members import Leads, look_at, read_proc
+from .members import Census, Leads, look_at, read_proc, scan
 from .output import Outlet
 from .protocol import Refused
 from .strays import Strays
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from .journal import Journal
+    from .members import Process
     from .protocol import Message, Order
 
 STARTING, RUNNING = "starting", "running"
@@ -44,7 +47,16 @@ class Attempt:
     """One process life, from its order until the daemon says `forget`."""
 
     __slots__ = (
-        *("empty", "ended_at", "exit_code", "look_gap_s", "look_next_at", "mark", "max_rss_bytes"),
+        *(
+            "became",
+            "empty",
+            "ended_at",
+            "exit_code",
+            "look_gap_s",
+            "look_next_at",
+            "mark",
+            "max_rss_bytes",
+        ),
         *("notes", "number", "order", "outlet", "permanent", "pid", "reason", "report"),
         *("settled_at", "signal", "spawned_at", "start", "state", "stop", "system_s", "user_s"),
     )
@@ -56,6 +68,7 @@ class Attempt:
         self.report = report
         self.outlet: Outlet | None = None
         self.state = STARTING
+        self.became = False  # the agent: it was seen to be no shim any more
         self.pid = self.start = 0
         self.spawned_at = time.time()
         now = time.monotonic()
@@ -93,6 +106,7 @@ class Attempt:
             "spawned_at": self.spawned_at,
             "fifo": self.order.fifo,
             "segment": self.outlet.segment if self.outlet else self.order.segment,
+            "fifo_fd": self.outlet.fifo_fd if self.outlet else -1,
             "pipe_bytes": self.outlet.pipe_bytes if self.outlet else 0,
             "limit_bytes": self.order.limit_bytes,
         }
@@ -137,7 +151,9 @@ class Children:
         if len(self.attempts) >= self.most:
             raise Refused("full", f"{self.most} attempts are all the descriptors there are")
         self._spawned += 1
-        attempt = Attempt(self._spawned, order, f"{self._directory}/{REPORT_PREFIX}{self._spawned}")
+        # No agent may guess it, and say of another that it was never started.
+        report = f"{self._directory}/{REPORT_PREFIX}{os.urandom(16).hex()}"
+        attempt = Attempt(self._spawned, order, report)
         self.attempts[attempt.name] = attempt
         if order.nofile is None:
             order.nofile = self.usual_nofile
@@ -147,7 +163,9 @@ class Children:
             attempt.outlet = Outlet(order)
             attempt.pid = start_shim(order, attempt.outlet.fifo_fd, attempt.report)
         except (OSError, ValueError) as error:
-            attempt.permanent = getattr(error, "errno", None) not in PASSING
+            # The FIFO's place is ours, and no fault of the run's.
+            passing = attempt.outlet is None or getattr(error, "errno", None) in PASSING
+            attempt.permanent = not passing
             self._fail(attempt, f"could not be started: {error}")
         else:
             self._by_pid[attempt.pid] = self._starting[attempt.pid] = attempt
@@ -165,7 +183,7 @@ class Children:
                 attempt.look_next_at = now + attempt.look_gap_s
                 continue
             del self._starting[attempt.pid]
-            attempt.state = RUNNING
+            attempt.state, attempt.became = RUNNING, not still
             attempt.notes += take_report(attempt.report).notes
             self.changed.append(attempt)
 
@@ -178,13 +196,17 @@ class Children:
         ended: list[tuple[Attempt, int]] = []
         others: list[int] = []
         held: set[str] = set()
+        doubt: set[int] = set()
         for _ in range(STRAY_LOOKS):
             self._reap_now(ended, others)
             if not ended and not (others and self._haunted):
                 return others
-            held, certain = self._strays.held(self._by_pid, self.leads)
-            if certain:
+            held, doubt = self._strays.held(self._by_pid, self.leads)
+            if not doubt:
                 break
+        else:  # somebody forks and leaves faster than we look: nobody is said to be empty
+            if self._strays.are_new(doubt):
+                held |= {one.name for one, _ in ended} | {one.name for one in self._haunted}
         self._settle(ended, held)
         return others
 
@@ -255,11 +277,18 @@ class Children:
         leads.mains = {pid: attempt.name for pid, attempt in self._by_pid.items()}
         return leads
 
+    def census(self) -> Census:
+        met = {pid: owner for pid, owner in self._strays.owners.items() if owner}
+        return Census(scan(), self.leads(), met=met)
+
+    def strays_of(self, names: Container[str]) -> list[Process]:
+        return self._strays.of(names, self._by_pid, self.leads())
+
     def _end(self, attempt: Attempt, code: int) -> None:
         report = take_report(attempt.report)
         attempt.notes += report.notes
         # bash runs the shim's trap also when a signal kills it: that is no failure to start.
-        if report.fail is not None and code >= 0:
+        if report.fail is not None and code >= 0 and not attempt.became:
             attempt.exit_code = code
             attempt.permanent = report.fail in ("exec", "cwd")
             self._fail(attempt, shim.why_failed(report.fail, code, attempt.order))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
+import time
 from collections import deque
 
+from .members import look_at
 from .protocol import SOCKET_NAME, BadMessage, Lines, encode
 
 TYPE_CHECKING = False
@@ -24,13 +27,20 @@ DROP_ABOVE_BYTES = 8 << 20
 class Connection:
     """`epoch` is None before hello and for visitors, who may look and kill but not spawn."""
 
-    __slots__ = ("_deaf", "_lines", "_out", "epoch", "greeted", "heard", "is_open", "socket")
+    __slots__ = (
+        *("_deaf", "_lines", "_out", "epoch", "greeted", "heard", "is_open", "peer", "said"),
+        *("silent_at_most_s", "socket", "spoke_at"),
+    )
 
     def __init__(self, sock: socket.socket) -> None:
         sock.setblocking(False)  # noqa: FBT003
         self.socket = sock
         self.epoch: int | None = None
         self.greeted = False
+        self.peer = peer_of(sock)
+        self.said = 0  # times that something came
+        self.spoke_at = time.monotonic()
+        self.silent_at_most_s = 0.0  # 0: as long as it likes
         self.is_open = True
         self.heard: deque[bytes] = deque()  # whole lines, not yet answered
         self._lines = Lines()
@@ -57,6 +67,8 @@ class Connection:
         if not data:
             self.close()
             return False
+        self.said += 1
+        self.spoke_at = time.monotonic()
         try:
             self.heard += self._lines.feed(data)
         except BadMessage as error:
@@ -109,5 +121,16 @@ def listen(directory: str) -> socket.socket:
 
 def same_user(sock: socket.socket) -> bool:
     """By the kernel's word, whatever the modes of the directory have become."""
-    credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-    return int.from_bytes(credentials[4:8], "little") == os.geteuid()
+    return _credentials(sock)[1] == os.geteuid()
+
+
+def peer_of(sock: socket.socket) -> tuple[int, int]:
+    """Who called, as pid and start; 0 where it cannot be known (another pid namespace)."""
+    pid = _credentials(sock)[0]
+    process = look_at(pid) if pid > 0 else None
+    return (pid, process.start) if process is not None else (0, 0)
+
+
+def _credentials(sock: socket.socket) -> tuple[int, int]:
+    words = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+    return int.from_bytes(words[:4], sys.byteorder), int.from_bytes(words[4:8], sys.byteorder)

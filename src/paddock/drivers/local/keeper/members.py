@@ -15,7 +15,7 @@ from .protocol import MARK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
 DEAD_STATES = "ZXx"
 STOPPED_STATES = "Tt"
@@ -24,27 +24,54 @@ PROC_READ_BYTES = 1 << 16
 
 
 class Process:
-    """One line of /proc/PID/stat. `start` (ticks since boot) and `pid` together are an identity."""
+    """One line of /proc/PID/stat. `start` (ticks since boot) and `pid` together are an identity.
 
-    __slots__ = ("parent", "pid", "session", "start", "state")
+    `task` is a thread of it that lives: its memory and environment are read there, because those of
+    a main thread that has left the others behind (exit, pthread_exit) read empty.
+    """
+
+    __slots__ = ("group", "parent", "pid", "session", "start", "state", "task")
 
     def __init__(self, pid: int, state: str, parent: int, session: int, start: int) -> None:
         self.pid, self.state, self.parent = pid, state, parent
         self.session, self.start = session, start
+        self.group = 0
+        self.task = pid
 
 
 def parse_stat(data: bytes) -> Process:
     # The name may hold anything, ')' and spaces too: what counts begins after the last ')'.
     pid, _, rest = data.partition(b" ")
     fields = rest[rest.rindex(b")") + 2 :].split()
-    return Process(
+    process = Process(
         int(pid), fields[0].decode(), int(fields[1]), int(fields[3]), start=int(fields[19])
     )
+    process.group = int(fields[2])
+    return process
 
 
 def look_at(pid: int) -> Process | None:
     data = read_proc(pid, "stat")
-    return parse_stat(data) if data else None
+    if not data:
+        return None
+    process = parse_stat(data)
+    if process.state in DEAD_STATES:
+        _find_a_living_thread(process)
+    return process
+
+
+def _find_a_living_thread(process: Process) -> None:
+    """A process whose main thread has ended looks like a zombie, and runs on."""
+    try:
+        tasks = os.listdir(f"/proc/{process.pid}/task")
+    except OSError:
+        return
+    for task in map(int, tasks) if len(tasks) > 1 else ():
+        data = read_proc(task, "stat")  # a thread has a directory too, only not in the listing
+        state = parse_stat(data).state if data and task != process.pid else "Z"
+        if state not in DEAD_STATES:
+            process.task, process.state = task, state
+            return
 
 
 def read_proc(pid: int, name: str) -> bytes:
@@ -77,7 +104,16 @@ def scan(*, dead: bool = False) -> dict[int, Process]:
 
 
 def read_mark(pid: int) -> str | None:
-    return mark_in(read_proc(pid, "environ"))
+    return mark_in(read_environ(pid))
+
+
+def read_environ(pid: int) -> bytes:
+    """Of any living thread: the main one may have ended."""
+    environ = read_proc(pid, "environ")
+    if environ:
+        return environ
+    process = look_at(pid)
+    return read_proc(process.task, "environ") if process and process.task != pid else b""
 
 
 def mark_in(environ: bytes) -> str | None:
@@ -115,7 +151,10 @@ class Census:
         processes: dict[int, Process],
         leads: Leads,
         mark_of: Callable[[int], str | None] = read_mark,
+        met: Mapping[int, str] | None = None,
     ) -> None:
+        """`met`: whose a process was when first seen. No mark that it wears later changes that."""
+        self._met = met or {}
         self._processes = processes
         self._leads = leads
         self._mark_of = mark_of
@@ -144,8 +183,10 @@ class Census:
 
     def _by_lead(self, process: Process, above: str | None) -> str | None:
         marked = self._leads.marks.get(self._mark_of(process.pid) or "")
-        if marked or above is None:
-            return marked
+        if marked:
+            return self._met.get(process.pid, marked)
+        if above is None:
+            return None
         if process.session in self._leads.mains:
             return self._leads.mains[process.session]
         if process.session in self._processes:

@@ -60,9 +60,13 @@ def _copy(fifo_fd: int, segment_fd: int, end: int, most_bytes: int) -> int:
     return written
 
 
-def open_fifo(path: str) -> int:
-    """Read-write, so that opening waits for nobody and the reader never sees an end."""
-    descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+def open_fifo(path: str, *, through_a_link: bool = False) -> int:
+    """Read-write, so that opening waits for nobody and the reader never sees an end.
+
+    `through_a_link` for one that is found as another process's descriptor, in /proc.
+    """
+    flags = os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(path, flags if through_a_link else flags | os.O_NOFOLLOW)
     if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "not a FIFO", path)
@@ -75,12 +79,25 @@ def open_segment(path: str) -> int:
     try:
         descriptor = os.open(path, flags, 0o600)
     except FileNotFoundError:
-        os.mkdir(path.rpartition("/")[0], 0o700)
+        make_directories(path.rpartition("/")[0], 2)  # the run's, and that of all output
         descriptor = os.open(path, flags, 0o600)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "not a regular file", path)
     return descriptor
+
+
+def make_directories(path: str, levels: int) -> None:
+    """The last few of a path, which are our own: closed to others, whatever the umask is."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        pass
+    except FileNotFoundError:
+        if levels < 2:
+            raise
+        make_directories(path.rpartition("/")[0], levels - 1)
+        os.mkdir(path, 0o700)
 
 
 class MoverLock:
@@ -116,6 +133,9 @@ class Outlet:
             os.mkfifo(self.fifo, 0o600)
         except FileExistsError:
             pass
+        except FileNotFoundError:
+            make_directories(self.fifo.rpartition("/")[0], 1)
+            os.mkfifo(self.fifo, 0o600)
         self.fifo_fd = open_fifo(self.fifo)
         self.pipe_bytes = _resize(self.fifo_fd, order.pipe_bytes)
 

@@ -27,6 +27,7 @@ MARK = "PADDOCK_ATTEMPT"
 MAX_MESSAGE_BYTES = 4 << 20
 MAX_ID_LENGTH = 200
 MAX_REASON_LENGTH = 1000
+MAX_IDENTITIES = 1000
 # A user without rights may have 64 MiB of pipes; above that all their new pipes, also those of
 # their shells, are small. 300 agents at 128 KiB stay well below; the daemon may ask for others.
 DEFAULT_PIPE_BYTES = 128 << 10
@@ -39,9 +40,10 @@ class BadMessage(ValueError):
 class Refused(Exception):
     """A request that is understood and not done; `code` is for programs, the text for people."""
 
-    def __init__(self, code: str, text: str) -> None:
+    def __init__(self, code: str, text: str, **facts: int) -> None:
         super().__init__(text)
         self.code = code
+        self.facts = facts
 
 
 def journal_name(facts: Message) -> str:
@@ -146,6 +148,20 @@ def number(
     if type(value) is not int or not low <= value <= high:
         raise Refused("bad_request", f"{name}: a whole number from {low} to {high} is wanted")
     return value
+
+
+def identities(asked: Message, name: str) -> list[tuple[int, int]]:
+    """Processes, each as [pid, start]."""
+    values = asked.get(name, [])
+    if not isinstance(values, list):
+        raise Refused("bad_request", f"{name}: a list of [pid, start] is wanted")
+    found = []
+    for value in values[:MAX_IDENTITIES]:
+        if not isinstance(value, list) or [type(one) for one in value] != [int, int]:
+            raise Refused("bad_request", f"{name}: a list of [pid, start] is wanted")
+        if value[0] > 1:
+            found.append((value[0], value[1]))
+    return found
 
 
 def _optional(asked: Message, name: str, *, low: int, high: int) -> int | None:

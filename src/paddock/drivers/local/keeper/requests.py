@@ -10,8 +10,9 @@ import time
 from itertools import islice
 
 from .children import STARTING
-from .members import Census, Process, harm_of, look_at, scan, send, send_each
-from .protocol import VERSION, Order, Refused, attempt_of, number, stop_of
+from .killing import Killing, Killings
+from .members import Census, Process, harm_of, look_at, send, send_each
+from .protocol import VERSION, Order, Refused, attempt_of, identities, number, stop_of
 from .revival import Revival
 
 TYPE_CHECKING = False
@@ -27,18 +28,9 @@ FOR_VISITORS = ("list", "members", "signal", "kill_all")
 FOR_THE_DEAD = ("forget", "kill_all")
 LIST_AT_MOST = 1000  # some 500 KB, far below what a message may have
 POLITE = (signal.SIGUSR1, signal.SIGUSR2)
-KILL_ROUND_S = 0.02
-KILL_AT_MOST_S = 5.0
-
-
-class Killing:
-    """One `kill_all` under way: asked by a client, answered when nothing is left or time is up."""
-
-    __slots__ = ("attempt", "connection", "request", "until")
-
-    def __init__(self, attempt: str, connection: Connection, request: object) -> None:
-        self.attempt, self.connection, self.request = attempt, connection, request
-        self.until = time.monotonic() + KILL_AT_MOST_S
+# A daemon's epoch is one more than its last, or than ours: whoever says much more is none, and
+# would lock out all that come after it.
+EPOCH_STEP = 1_000_000
 
 
 class Requests:
@@ -51,8 +43,7 @@ class Requests:
         self._epoch = -1
         self._children = children
         self._server = server
-        self._killings: list[Killing] = []
-        self._next_round_at = 0.0
+        self._killings = Killings(children)
         self._census: Census | None = None
 
     def handle(self, connection: Connection, asked: Message, *, superseded: bool) -> Message | None:
@@ -82,7 +73,11 @@ class Requests:
     def _greet_daemon(self, connection: Connection, epoch: int, asked: Message) -> None:
         """The same epoch again is the same daemon, come back after its connection was lost."""
         if epoch < self._epoch:
-            raise Refused("old_epoch", f"a daemon of epoch {self._epoch} has been here")
+            text = f"a daemon of epoch {self._epoch} has been here"
+            raise Refused("old_epoch", text, epoch=self._epoch)
+        if 0 <= self._epoch < epoch - EPOCH_STEP:
+            text = f"{epoch} is no epoch after {self._epoch}"
+            raise Refused("far_epoch", text, epoch=self._epoch)
         for older in self._server.daemons():
             if older is not connection:
                 self._server.hear_out(older)
@@ -92,6 +87,7 @@ class Requests:
         self.revival.learn(restart, time.monotonic())
         self._server.yield_output()
         self._epoch = connection.epoch = epoch
+        self.retiring = False  # by a daemon that left it with something unforgotten
 
     def _do_spawn(self, _: Connection, asked: Message) -> Message:
         order = Order(asked)
@@ -161,9 +157,13 @@ class Requests:
         attempt, why = self._known(asked), stop_of(asked)
         if why is not None and why != attempt.stop:
             self._children.note_stop(attempt, why)
-        killing = Killing(attempt.name, connection, asked.get("id"))
-        self._killings.append(killing)
-        self._next_round_at = 0.0
+        also = identities(asked, "also")
+        self._killings.add(Killing(attempt.name, connection, asked.get("id"), also))
+
+    def _do_ping(self, connection: Connection, asked: Message) -> Message:
+        """From now on silence for that long means that this daemon does nothing any more."""
+        connection.silent_at_most_s = number(asked, "within_ms", low=1, high=1 << 32) / 1000
+        return {"ok": True}
 
     def _do_leave(self, _: Connection, __: Message) -> Message:
         self.revival.off()
@@ -182,29 +182,15 @@ class Requests:
     def _members(self, attempt: Attempt) -> list[Process]:
         """One look for all that is asked in one turn: 300 agents are told to end in one breath."""
         if self._census is None:
-            self._census = Census(scan(), self._children.leads())
+            self._census = self._children.census()
         return self._census.members.get(attempt.name, [])
 
     def wait_s(self, now: float) -> float | None:
-        return max(0.0, self._next_round_at - now) if self._killings else None
+        return self._killings.wait_s(now)
 
     def go_on(self, now: float) -> None:
-        """One round for all that are being killed: a look at all processes costs milliseconds."""
         self._census = None
-        if not self._killings or now < self._next_round_at:
-            return
-        self._next_round_at = now + KILL_ROUND_S
-        members = Census(scan(), self._children.leads()).members
-        going = []
-        for killing in self._killings:
-            left = members.get(killing.attempt, [])
-            send_each(left, signal.SIGKILL)
-            if left and now < killing.until:
-                going.append(killing)
-                continue
-            pids = [[one.pid, one.start] for one in left]
-            killing.connection.send({"id": killing.request, "ok": not pids, "left": pids})
-        self._killings = going
+        self._killings.go_on(now)
 
 
 def own_facts() -> Message:

@@ -43,6 +43,10 @@ class Revival:
             raise Refused("bad_request", f"restart: after_s is above 0, up to {LONGEST_AFTER_S}")
         self._argv, self._env, self._after_s = argv, env, float(after_s)
 
+    @property
+    def is_on(self) -> bool:
+        return bool(self._argv)
+
     def off(self) -> None:
         self._argv, self._due_at = [], None
 

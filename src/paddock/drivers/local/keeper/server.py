@@ -10,6 +10,7 @@ import sys
 import time
 
 from .connection import Connection, listen, same_user
+from .liveness import Liveness
 from .output import MoverLock
 from .protocol import MOVER_LOCK_NAME, SOCKET_NAME, BadMessage, Refused, decode
 from .requests import Requests
@@ -43,6 +44,7 @@ class Server:
         self._connections: dict[int, Connection] = {}
         self._had_daemon = False
         self._requests = Requests(children, self)
+        self._liveness = Liveness()
         self._lock = MoverLock(f"{directory}/{MOVER_LOCK_NAME}")
         self._moving = False
         self._outlets: dict[int, Attempt] = {}
@@ -138,11 +140,21 @@ class Server:
             sock, _ = self._listener.accept()
         except OSError:
             return
-        if len(self._connections) >= MAX_CONNECTIONS or not same_user(sock):
+        if not same_user(sock):
             sock.close()
             return
+        if len(self._connections) >= MAX_CONNECTIONS:
+            self._make_room()
         self._connections[sock.fileno()] = Connection(sock)
         self._epoll.register(sock.fileno(), select.EPOLLIN)
+
+    def _make_room(self) -> None:
+        """A newcomer may be the next daemon: the one of the others that has been silent longest
+        goes, first of those that never said hello."""
+        idle = [one for one in self._connections.items() if one[1].epoch is None]
+        descriptor, oldest = min(idle, key=lambda one: (one[1].greeted, one[1].spoke_at))
+        del self._connections[descriptor]
+        oldest.close()
 
     def _converse(self, connection: Connection) -> None:
         """As far as it reads our answers; the rest of what it said waits until it does."""
@@ -160,7 +172,7 @@ class Server:
         except BadMessage as error:
             reply = {"ok": False, "error": "bad_message", "message": str(error)}
         except Refused as refusal:
-            reply = {"ok": False, "error": refusal.code, "message": str(refusal)}
+            reply = {"ok": False, "error": refusal.code, "message": str(refusal), **refusal.facts}
         except Exception as error:  # noqa: BLE001  one request, not the keeper
             sys.excepthook(type(error), error, error.__traceback__)
             reply = {"ok": False, "error": "internal", "message": repr(error)}
@@ -175,6 +187,8 @@ class Server:
         self._children.look_at_starting(now)
         self._requests.go_on(now)
         daemons = self.daemons()
+        if self._requests.revival.is_on:  # who would not be brought back is not ended
+            self._liveness.look(now, daemons)
         for attempt in self._children.changed:
             for daemon in daemons:
                 daemon.send({"event": "changed", **attempt.record()})
@@ -243,7 +257,10 @@ class Server:
     def _wait_s(self) -> float | None:
         now = time.monotonic()
         waits = [self._children.look_in_s(now), self._requests.wait_s(now)]
-        if not self.daemons():
+        daemons = self.daemons()
+        if daemons and self._requests.revival.is_on:
+            waits.append(self._liveness.wait_s(now, daemons))
+        if not daemons:
             waits.append(None if self._move_at is None else max(0.0, self._move_at - now))
             waits.append(self._requests.revival.wait_s(now))
         return min((wait for wait in waits if wait is not None), default=None)

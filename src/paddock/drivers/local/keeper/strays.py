@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 
-from .members import DEAD_STATES, look_at, mark_in, read_proc, scan
+from .members import DEAD_STATES, look_at, mark_in, read_environ, scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,33 +27,56 @@ if TYPE_CHECKING:
 class Strays:
     """Whose each orphan is. A pid is an identity here: nobody else gets it until we reap it."""
 
-    __slots__ = ("_owners",)
+    __slots__ = ("_doubted", "owners")
 
     def __init__(self) -> None:
-        self._owners: dict[int, str] = {}  # "": nobody's
+        self.owners: dict[int, str] = {}  # "": nobody's
+        self._doubted: set[int] = set()
 
     def reaped(self, pid: int) -> None:
-        self._owners.pop(pid, None)
+        self.owners.pop(pid, None)
+        self._doubted.discard(pid)
 
-    def held(self, mains: Container[int], leads: Callable[[], Leads]) -> tuple[set[str], bool]:
-        """The attempts that have some; False if one ended just now: reap it and look again."""
+    def held(self, mains: Container[int], leads: Callable[[], Leads]) -> tuple[set[str], set[int]]:
+        """The attempts that have some, and who ended just now: reap those and look again, because
+        what they leave behind may be missing in the list."""
         orphans = [pid for pid in own_children() if pid not in mains]
-        unknown = [pid for pid in orphans if pid not in self._owners]
+        unknown = [pid for pid in orphans if pid not in self.owners]
         known = leads() if unknown else None
-        certain = True
+        doubt = set()
         for pid in unknown:
             process = look_at(pid)
             if process is None or process.state in DEAD_STATES:
-                certain = False  # what it leaves behind may be missing in the list
+                doubt.add(pid)
             elif known is not None:
                 self._meet(process, known)
-        return {owner for pid in orphans if (owner := self._owners.get(pid))}, certain
+        return {owner for pid in orphans if (owner := self.owners.get(pid))}, doubt
+
+    def are_new(self, doubt: set[int]) -> bool:
+        """Who was doubted before and is still not reaped is held by a tracer: nobody's."""
+        new = not doubt <= self._doubted
+        self._doubted |= doubt
+        return new
+
+    def of(self, names: Container[str], mains: Container[int], leads: Leads) -> list[Process]:
+        """Those attempts' orphans, and the dead of their sessions: all unreaped children of ours,
+        so that neither their pids nor the numbers of their groups can be anybody else's."""
+        found = []
+        for pid in own_children():
+            process = look_at(pid) if pid not in mains else None
+            if process is None:
+                continue
+            if pid not in self.owners and process.state not in DEAD_STATES:
+                self._meet(process, leads)
+            if (self.owners.get(pid) or _by_session(process, leads)) in names:
+                found.append(process)
+        return found
 
     def _meet(self, process: Process, leads: Leads) -> None:
-        environ = read_proc(process.pid, "environ")
+        environ = read_environ(process.pid)
         owner = leads.marks.get(mark_in(environ) or "") or _by_session(process, leads)
         if owner or environ:  # in the middle of an exec it reads empty: then it is met again
-            self._owners[process.pid] = owner or ""
+            self.owners[process.pid] = owner or ""
 
 
 def _by_session(process: Process, leads: Leads) -> str | None:

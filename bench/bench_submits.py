@@ -1,0 +1,124 @@
+"""Durable submissions through the client, against bare SQLite commits in the same run.
+
+Targets: in batches of 100 at least 2,000 runs a second; one by one on one connection at least a
+third of the rate of bare commits of one small row (WAL, FULL, as the store); with 50,000 queued at
+least 0.7 of the rate with 100. Nothing starts meanwhile: the only slot is taken by a sleeper.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+import apsw
+from ground import Ground, a_ground, keep, verdict
+
+from paddock.client import Client
+from paddock.wire.run_request import RunRequest
+
+ROUNDS = 9
+SINGLES = 150  # in a round
+BATCH, BATCHES = 100, 5
+FEW, MANY = 100, 50_000
+CONFIG = """\
+performance_profile: host
+performance:
+  max_concurrent_agents: 1
+queue:
+  depth: 1000000
+"""
+_numbers = count()
+
+
+def requests(many: int) -> list[RunRequest]:
+    return [
+        RunRequest(name=f"run-{next(_numbers)}", command=("true",), memory_bytes=64 << 20)
+        for _ in range(many)
+    ]
+
+
+def submit(ground: Ground, client: Client, *, times: int, batch: int) -> float:
+    """Runs a second."""
+    orders = [ground.order(requests(batch)) for _ in range(times)]
+    begun = time.perf_counter()
+    for order in orders:
+        client.submit(order)
+    return times * batch / (time.perf_counter() - begun)
+
+
+def occupy(ground: Ground, client: Client) -> None:
+    """The only slot, so that everything after this waits."""
+    sleeper = RunRequest(name="sleeper", command=("sleep", "3600"), memory_bytes=64 << 20)
+    [run] = client.submit(ground.order([sleeper])).runs
+    while client.run(run.id).state != "running":
+        time.sleep(0.02)
+
+
+def fill(ground: Ground, client: Client, queued: int) -> None:
+    while (waiting := client.status().queue.waiting) < queued:
+        client.submit(ground.order(requests(min(1000, queued - waiting))))
+
+
+def bare(path: Path) -> Callable[[], float]:
+    db = apsw.Connection(str(path))
+    db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")
+    db.execute("CREATE TABLE small (number INTEGER PRIMARY KEY, text TEXT)")
+
+    def rate() -> float:
+        begun = time.perf_counter()
+        for _ in range(SINGLES):
+            db.execute("INSERT INTO small (text) VALUES (?)", ("a small row",))
+        return SINGLES / (time.perf_counter() - begun)
+
+    return rate
+
+
+def measure() -> dict[str, list[float]]:
+    """Two daemons, one with a short queue and one with a long one; everything interleaved."""
+    found: dict[str, list[float]] = {}
+    with a_ground(CONFIG) as short, a_ground(CONFIG) as long:
+        commits = bare(short.home / "bare")
+        with short.client() as few, long.client() as many:
+            for ground, client, queued in ((short, few, FEW), (long, many, MANY)):
+                occupy(ground, client)
+                fill(ground, client, queued)
+            for _ in range(ROUNDS):
+                for what, rate in (
+                    ("bare commits", commits()),
+                    ("singly", submit(short, few, times=SINGLES, batch=1)),
+                    (f"singly at {MANY:,}", submit(long, many, times=SINGLES, batch=1)),
+                    (f"in batches of {BATCH}", submit(short, few, times=BATCHES, batch=BATCH)),
+                    (f"in batches at {MANY:,}", submit(long, many, times=BATCHES, batch=BATCH)),
+                ):
+                    found.setdefault(what, []).append(rate)
+    return found
+
+
+def main() -> int:
+    rates = measure()
+    medians = {what: statistics.median(found) for what, found in rates.items()}
+    for what, found in rates.items():
+        print(f"{what:<22} {medians[what]:6.0f}/s  (from {min(found):.0f} to {max(found):.0f})")
+    keep("submits", {what: round(median, 1) for what, median in medians.items()})
+
+    def ratio(one: str, other: str) -> float:
+        """Round by round, because only within one is the machine the same."""
+        return statistics.median(a / b for a, b in zip(rates[one], rates[other], strict=True))
+
+    batches = f"in batches of {BATCH}"
+    return verdict(
+        [
+            (f"runs a second {batches}", medians[batches], 2000),
+            ("singly / bare commits", ratio("singly", "bare commits"), 1 / 3),
+            (f"singly at {MANY:,} / at {FEW}", ratio(f"singly at {MANY:,}", "singly"), 0.7),
+            (f"batches at {MANY:,} / at {FEW}", ratio(f"in batches at {MANY:,}", batches), 0.7),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+"""Killing attempts: rounds over all their processes until none is left, or time is up."""
+
+# contextlib would cost 0.6 MB of memory.
+# ruff: noqa: SIM105
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from .members import DEAD_STATES, look_at, send, send_each
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .children import Attempt, Children
+    from .connection import Connection
+    from .members import Process
+
+ROUND_S = 0.02
+AT_MOST_S = 5.0
+# A process that forks and leaves, again and again, is gone before a round comes to it. Who is left
+# after a round is chased: without a pause, this long, or until nobody new has come for a while.
+CHASE_S = 0.1
+CHASE_QUIET_S = 0.01
+
+
+class Killing:
+    """One `kill_all` under way: asked by a client, answered when nothing is left or time is up.
+
+    `also`: processes that the daemon knows to be of this attempt, whatever mark they wear now.
+    """
+
+    __slots__ = ("also", "attempt", "connection", "request", "rounds", "until")
+
+    def __init__(
+        self, attempt: str, connection: Connection, request: object, also: list[tuple[int, int]]
+    ) -> None:
+        self.attempt, self.connection, self.request = attempt, connection, request
+        self.also = also
+        self.rounds = 0
+        self.until = time.monotonic() + AT_MOST_S
+
+
+class Killings:
+    def __init__(self, children: Children) -> None:
+        self._children = children
+        self._killings: list[Killing] = []
+        self._next_round_at = 0.0
+
+    def add(self, killing: Killing) -> None:
+        self._killings.append(killing)
+        self._next_round_at = 0.0
+
+    def wait_s(self, now: float) -> float | None:
+        return max(0.0, self._next_round_at - now) if self._killings else None
+
+    def go_on(self, now: float) -> None:
+        """One round for all that are being killed: a look at all processes costs milliseconds."""
+        if not self._killings or now < self._next_round_at:
+            return
+        members = self._children.census().members
+        going = []
+        for killing in self._killings:
+            left = members.get(killing.attempt, [])
+            send_each(left, signal.SIGKILL)
+            left += _still_there(killing, {one.pid for one in left})
+            self._strike_main(self._children.attempts.get(killing.attempt))
+            killing.rounds += 1
+            if left and now < killing.until:
+                going.append(killing)
+                continue
+            pids = [[one.pid, one.start] for one in left]
+            killing.connection.send({"id": killing.request, "ok": not pids, "left": pids})
+        self._killings = going
+        survivors = {killing.attempt for killing in going if killing.rounds > 1}
+        if survivors:
+            self._chase(survivors)
+        self._next_round_at = time.monotonic() + ROUND_S
+
+    def _strike_main(self, attempt: Attempt | None) -> None:
+        """Whatever the look at all processes said of it. It is not reaped, so its pid is its own;
+        to its group, a signal is one step, and no fork in between escapes it."""
+        if attempt is not None and attempt.is_alive and attempt.pid:
+            send(attempt.pid, attempt.start, signal.SIGKILL)
+            _strike_group(attempt.pid)
+
+    def _chase(self, names: set[str]) -> None:
+        """What hops from fork to fork comes to us, the subreaper, once its parent has left."""
+        struck: set[int] = set()
+        now = time.monotonic()
+        until, quiet_until = now + CHASE_S, now + CHASE_QUIET_S
+        while now < min(until, quiet_until):
+            fresh = [one for one in self._children.strays_of(names) if one.pid not in struck]
+            groups = {one.group for one in fresh if one.session != os.getsid(0)}
+            for group in groups:
+                _strike_group(group)
+            for one in fresh:
+                if one.state not in DEAD_STATES:
+                    _strike(one.pid)
+            struck.update(one.pid for one in fresh)
+            now = time.monotonic()
+            if fresh:
+                quiet_until = now + CHASE_QUIET_S
+
+
+def _still_there(killing: Killing, known: set[int]) -> list[Process]:
+    found = []
+    for pid, start in killing.also:
+        if pid not in known and send(pid, start, signal.SIGKILL):
+            process = look_at(pid)
+            if process is not None and process.state not in DEAD_STATES:
+                found.append(process)
+    return found
+
+
+def _strike(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except OSError:
+        pass
+
+
+def _strike_group(group: int) -> None:
+    try:
+        if group > 1:
+            os.killpg(group, signal.SIGKILL)
+    except OSError:
+        pass
