@@ -77,7 +77,7 @@ def test_a_deaf_agent_is_gone_ten_seconds_after_kill_with_all_its_children(house
     deaf = f"trap '' TERM; {hidden}; touch {ready}; while :; do sleep 1; done"
     (taken,) = house.paddock("submit", "--name", "deaf", "--", "sh", "-c", deaf).stdout.split()
     until(ready.exists, within_s=10)
-    assert len(leaks.marked(taken)) >= 3
+    assert len(leaks.marked(taken)) >= 2
     began = time.monotonic()
     assert house.paddock("kill", taken).returncode == 0
     assert house.paddock("wait", taken).returncode == 1

@@ -101,7 +101,7 @@ async def test_a_child_in_anothers_clothes_is_charged_to_its_own(stable: Stable)
 
 def test_an_epoch_too_old_is_told_with_the_one_to_beat(tmp_path: Path) -> None:
     async def scenario(stable: Stable) -> None:
-        stable._epoch = 41
+        stable._epoch = 41  # noqa: SLF001
         stable.driver.close()
         stable.connect()
         late = LocalDriver(stable.state / "keeper", stable.state / "output", epoch=7)

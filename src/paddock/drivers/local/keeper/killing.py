@@ -64,9 +64,12 @@ class Killings:
             left = members.get(killing.attempt, [])
             send_each(left, signal.SIGKILL)
             left += _still_there(killing, {one.pid for one in left})
-            self._strike_main(self._children.attempts.get(killing.attempt))
+            attempt = self._children.attempts.get(killing.attempt)
+            self._strike_main(attempt)
             killing.rounds += 1
-            if left and now < killing.until:
+            # A look at all processes may miss who hops; what the reaping found does not.
+            gone = attempt is None or (not attempt.is_alive and attempt.empty)
+            if (left or not gone) and now < killing.until:
                 going.append(killing)
                 continue
             pids = [[one.pid, one.start] for one in left]
