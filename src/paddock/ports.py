@@ -217,6 +217,9 @@ class Store(Protocol):
     def tidy(self, *, now_at: float, keep: Keep = Keep()) -> Tidied:  # noqa: B008 - frozen
         """Remove one small batch of what is too old or too much; what went."""
 
+    def is_ours(self) -> bool:
+        """Whether nobody else has made another in its place; one that is only gone is put back."""
+
     def missing(self) -> bool:
         """Whether somebody removed or replaced its files. Quick, and may be asked at any time."""
 

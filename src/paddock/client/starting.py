@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import socket
@@ -15,7 +16,7 @@ from .errors import ClientError, NoDaemon
 from .reaching import reachable
 from .synchronous import Client
 
-WITHIN_S: Final = 10.0
+WITHIN_S: Final = 20.0
 LOOK_S: Final = 0.01
 AFTER_ITS_END_S: Final = 1.0
 LAST_WORDS: Final = 4096
@@ -38,11 +39,27 @@ def _await(places: Places, life: int, began_at: int) -> None:
     while not _answers(places):
         ended, _, _ = select.select([life], [], [], LOOK_S)
         if ended:
-            # One that found another daemon in its place has ended, and that other one will answer.
-            give_up_at = min(give_up_at, time.monotonic() + AFTER_ITS_END_S)
             time.sleep(LOOK_S)
+            # One that found another daemon in its place has ended, and that other one will answer.
+            if not _is_held(places):
+                give_up_at = min(give_up_at, time.monotonic() + AFTER_ITS_END_S)
         if time.monotonic() > give_up_at:
             raise NoDaemon(f"no daemon could be started: {_last_words(places, began_at)}")
+
+
+def _is_held(places: Places) -> bool:
+    """Whether some daemon has the store, though it may not answer yet."""
+    try:
+        lock = os.open(f"{places.store}.lock", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
 
 
 def _listens(places: Places) -> bool:

@@ -174,7 +174,12 @@ class _Daemon:
             stop=self.ending.ask,
             beat_while=self.endings.beat_while,
         )
-        server = ApiServer(self.supervisor, facts, self.output)
+        server = ApiServer(
+            *(self.supervisor, facts, self.output),
+            # Another daemon has the store by now, and clients are better off with it.
+            may_listen=self.supervisor.store.is_ours,
+            lost=self.ending.ask,
+        )
         try:
             await server.start()
         except CannotListen as error:

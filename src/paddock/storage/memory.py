@@ -64,6 +64,9 @@ class MemoryStore:
                 kept.pop(run.id, None)
         return Tidied(tuple(run.id for run in gone), self._drop_groups(oldest_at, keep.groups))
 
+    def is_ours(self) -> bool:
+        return True
+
     def missing(self) -> bool:
         return False
 

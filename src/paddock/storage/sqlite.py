@@ -91,6 +91,10 @@ class SqliteStore:
             finally:
                 os.close(file)
 
+    def is_ours(self) -> bool:
+        lock = Path(f"{self.path}.lock")
+        return self._lock >= 0 and (not lock.exists() or same_file(self._lock, str(lock)))
+
     def missing(self) -> bool:
         known = self._inodes.items()
         return any(inode is not None and _inode(file) != inode for file, inode in known)

@@ -169,7 +169,7 @@ def test_a_new_store_leaves_running_agents_and_all_output_alone(house: House) ->
     house.start()
     (old,) = house.submit(shell("old", "echo kept")).runs
     house.ended([old.id])
-    (lives,) = house.submit(shell("lives", "echo one; sleep 3; echo two")).runs
+    (lives,) = house.submit(shell("lives", "echo one; sleep 15; echo two")).runs
     until(lambda: is_running(house, lives.id), within_s=10)
     for _ in range(3):  # a higher epoch than a new store knows
         house.kill_daemon()
@@ -180,7 +180,7 @@ def test_a_new_store_leaves_running_agents_and_all_output_alone(house: House) ->
     house.start()
     assert house.told("ls", "--all") == []
     assert leaks.marked(lives.id)
-    until(lambda: not leaks.marked(lives.id), within_s=10)
+    until(lambda: not leaks.marked(lives.id), within_s=30)
     for run, text in ((old, b"kept\n"), (lives, b"one\ntwo\n")):
         log = house.places.output / run.id / "1.log"
         until(lambda log=log, text=text: log.read_bytes() == text, within_s=5)  # type: ignore[misc]
@@ -240,7 +240,7 @@ def test_daemon_and_keeper_carry_nobodys_secrets(house: House) -> None:
 def test_a_full_disk_is_told_and_harms_no_running_agent(tmp_path: Path) -> None:
     with a_small_disk(tmp_path, size="8m") as disk, a_house(disk.root) as house:
         house.start()
-        (taken,) = house.submit(shell("a", "echo one; sleep 4; exit 5")).runs
+        (taken,) = house.submit(shell("a", "echo one; sleep 15; exit 5")).runs
         until(lambda: is_running(house, taken.id), within_s=10)
         disk.fill()
         done = house.paddock("submit", "--", "true")
@@ -264,7 +264,7 @@ def test_a_full_disk_is_told_and_harms_no_running_agent(tmp_path: Path) -> None:
 def test_a_read_only_state_directory_is_told_and_harms_no_running_agent(tmp_path: Path) -> None:
     with a_small_disk(tmp_path, size="8m") as disk, a_house(disk.root) as house:
         house.start()
-        (taken,) = house.submit(shell("a", "sleep 4; exit 5")).runs
+        (taken,) = house.submit(shell("a", "sleep 15; exit 5")).runs
         until(lambda: is_running(house, taken.id), within_s=10)
         house.paddock("daemon", "stop")
         with disk.read_only_for_newcomers():
@@ -310,7 +310,7 @@ def test_when_the_keeper_is_killed_its_agents_are_found_and_their_end_is_not_mad
 
 def test_keeper_and_daemon_killed_together_lose_no_agent_and_no_output(house: House) -> None:
     house.start()
-    (taken,) = house.submit(shell("a", "echo one; sleep 3; echo two")).runs
+    (taken,) = house.submit(shell("a", "echo one; sleep 12; echo two")).runs
     until(lambda: is_running(house, taken.id), within_s=10)
     both = house.daemon()
     os.kill(both["pid"], signal.SIGKILL)
@@ -362,7 +362,7 @@ def test_the_clock_set_an_hour_forth_and_back_ends_no_run(house: House) -> None:
     house.env["PYTHONPATH"] = str(house.home)
     house.start()
     (taken,) = house.submit(
-        RunRequest(name="a", command=("sleep", "40"), memory_bytes=64 << 20, timeout_s=60.0)
+        RunRequest(name="a", command=("sleep", "300"), memory_bytes=64 << 20, timeout_s=60.0)
     ).runs
     until(lambda: is_running(house, taken.id), within_s=10)
     for step_s in (3600, -3600, 7200):
@@ -432,3 +432,17 @@ def test_another_user_can_neither_look_nor_stop_anything(house: House) -> None:
         assert done.returncode != 0, words
         assert b"private" not in done.stdout
     assert is_running(house, taken.id)
+
+
+def test_a_state_directory_emptied_under_the_daemon_comes_back(house: House) -> None:
+    house.start()
+    (taken,) = house.submit(shell("a", "sleep 15; exit 5")).runs
+    until(lambda: is_running(house, taken.id), within_s=10)
+    pid = house.daemon()["pid"]
+    for path in house.places.state.iterdir():
+        if path.is_file() or path.is_socket():
+            path.unlink()
+    until(lambda: house.places.socket.exists() and house.places.store.exists(), within_s=10)
+    assert house.daemon()["pid"] == pid
+    (view,) = house.ended([taken.id])
+    assert view.exit_code == 5

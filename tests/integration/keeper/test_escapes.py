@@ -56,8 +56,9 @@ def test_a_mark_put_on_later_changes_nobodys_owner(kept: Keeping) -> None:
     kept.spawn("b", ["sleep", "1000"])
     kept.spawn("a", ["sh", "-c", f"setsid -f sh -c 'sleep 0.5; exec {wears}'"])
     assert not kept.ended("a")["empty"]
-    ((pid, _),) = kept.client.call("members", attempt="a")["members"]
-    until(lambda: b"1000" in _cmdline(pid))
+    found = [look_at(one) for one, _ in kept.client.call("members", attempt="a")["members"]]
+    (pid,) = [one.pid for one in found if one is not None and one.parent == kept.pid]
+    until(lambda: _cmdline(pid).startswith(b"sleep"))
     assert [one for one, _ in kept.client.call("members", attempt="a")["members"]] == [pid]
     assert kept.client.call("kill_all", attempt="b")["left"] == []
     assert leaks.is_alive(pid)

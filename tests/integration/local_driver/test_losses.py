@@ -85,18 +85,26 @@ async def test_output_is_found_without_the_name_of_its_fifo(stable: Stable) -> N
     assert len(stable.written(attempt)) == 5000 * 64
 
 
-@in_a_stable
-async def test_a_child_in_anothers_clothes_is_charged_to_its_own(stable: Stable) -> None:
+@pytest.mark.parametrize("setsid", ["", "setsid "])
+def test_a_child_in_anothers_clothes_is_not_charged_to_the_other(
+    tmp_path: Path, setsid: str
+) -> None:
+    in_a_stable(lambda stable: _in_anothers_clothes(stable, setsid))(tmp_path)
+
+
+async def _in_anothers_clothes(stable: Stable, setsid: str) -> None:
     victim = stable.start("sleep", "1000", run="victim")
     await stable.hear(Started, victim)
     mark = f"{stable.instance}.victim.1"
-    hog = f"env PADDOCK_ATTEMPT={mark} {' '.join(agent('headless', 60))}"
-    thief = stable.start("sh", "-c", f"(sleep 0.5; setsid -f {hog}) & sleep 0.8", run="thief")
-    while not stable.of(Exited, thief):
-        stable.driver.used_bytes()  # as often as it takes to see the child below its parent
-        await asyncio.sleep(0.001)
+    hog = f"env PADDOCK_ATTEMPT={mark} {setsid}{' '.join(agent('headless', 60))}"
+    go = stable.directory / "go"
+    wait = f"while [ ! -e {go} ]; do sleep 0.02; done"
+    thief = stable.start("sh", "-c", f"{hog} & {wait}", run="thief")
     await stable.until(lambda: stable.driver.used_bytes().get(thief, 0) > 60 << 20)
+    go.touch()
+    assert (await stable.hear(Exited, thief)).empty is bool(setsid)
     assert stable.driver.used_bytes()[victim] < 10 << 20
+    assert bool(setsid) or stable.driver.used_bytes()[thief] > 60 << 20
 
 
 def test_an_epoch_too_old_is_told_with_the_one_to_beat(tmp_path: Path) -> None:

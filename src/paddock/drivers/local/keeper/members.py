@@ -182,16 +182,15 @@ class Census:
         return self._owners[process.pid]
 
     def _by_lead(self, process: Process, above: str | None) -> str | None:
+        """Its session first: that one nobody can put on, as they can a mark."""
+        if above is not None:
+            mains, ended = self._leads.mains, self._leads.ended
+            if process.session in mains:
+                return mains[process.session]
+            if process.session in ended and process.session not in self._processes:
+                return ended[process.session]
         marked = self._leads.marks.get(self._mark_of(process.pid) or "")
-        if marked:
-            return self._met.get(process.pid, marked)
-        if above is None:
-            return None
-        if process.session in self._leads.mains:
-            return self._leads.mains[process.session]
-        if process.session in self._processes:
-            return above
-        return self._leads.ended.get(process.session, above)
+        return self._met.get(process.pid, marked) if marked else above
 
 
 def send(pid: int, start: int, number: int) -> bool:

@@ -74,7 +74,8 @@ class Strays:
 
     def _meet(self, process: Process, leads: Leads) -> None:
         environ = read_environ(process.pid)
-        owner = leads.marks.get(mark_in(environ) or "") or _by_session(process, leads)
+        # Its session first: that one nobody can put on, as they can a mark.
+        owner = _by_session(process, leads) or leads.marks.get(mark_in(environ) or "")
         if owner or environ:  # in the middle of an exec it reads empty: then it is met again
             self.owners[process.pid] = owner or ""
 
