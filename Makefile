@@ -41,6 +41,7 @@ fmt: setup ## format, and mend what lint can mend
 	$(BIN)/ruff check --fix .
 
 bench: setup ## run every benchmark in bench/
+	@tools/needs parallel:parallel
 	@for script in bench/bench_*.py; do \
 	  [ -e "$$script" ] || { echo "no benchmarks yet"; break; }; \
 	  echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
