@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -39,43 +39,50 @@ class SlowDisk:
         self._store.remember_many(steps)
 
 
-def test_an_fsync_of_two_seconds_does_not_hold_up_a_kill_under_pressure(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        store = SlowDisk(open_store(tmp_path / "state/paddock.db"))
-        inherited = inherit(cast(Store, store), a_policy())
-        driver = LocalDriver(
-            tmp_path / "state/keeper", tmp_path / "state/output", epoch=inherited.epoch
-        )
-        driver.connect()
-        supervisor = Supervisor(
-            inherited.fleet, cast(Store, store), inherited.clock, {"local": driver}, "local"
-        )
-        writer = asyncio.create_task(supervisor.write())
-        supervisor.begin(inherited.epoch)
-        await recover(supervisor, inherited)
-        one = Supervised(supervisor, driver)
-        one.look()
-        await one.submit(a_spec("hog", priority=Priority.LOW), "sleep", "60")
-        while not isinstance(one.run("hog").state, Running):
-            await asyncio.sleep(0.01)
-        await supervisor.settled()
-        store.slow = True
-        used = dict.fromkeys(driver.used_bytes(), 2 << 30)
-        began = time.monotonic()
-        supervisor.post(Sampled(0.0, a_host(used_percent=97.0, available="300M"), used))
-        while leaks.marked("PADDOCK_RUN=hog"):
-            await asyncio.sleep(0.01)
-        assert time.monotonic() - began < FSYNC_S / 2
-        store.slow = False
-        one.look()
-        await supervisor.settled()
-        assert one.run("hog").preemptions == 1 or isinstance(one.run("hog").state, Running)
+@asynccontextmanager
+async def on_a_slow_disk(directory: Path) -> AsyncIterator[tuple[Supervised, SlowDisk]]:
+    """The real driver and the real store; ends what it started, whatever the test found."""
+    disk = SlowDisk(open_store(directory / "paddock.db"))
+    inherited = inherit(cast(Store, disk), a_policy())
+    driver = LocalDriver(directory / "keeper", directory / "output", epoch=inherited.epoch)
+    driver.connect()
+    supervisor = Supervisor(
+        inherited.fleet, cast(Store, disk), inherited.clock, {"local": driver}, "local"
+    )
+    writer = asyncio.create_task(supervisor.write())
+    supervisor.begin(inherited.epoch)
+    await recover(supervisor, inherited)
+    one = Supervised(supervisor, driver)
+    one.look()
+    try:
+        yield one, disk
+    finally:
+        disk.slow = False
         await _end(one)
         writer.cancel()
         with suppress(asyncio.CancelledError):
             await writer
         driver.leave(retire=True)
         await supervisor.close()
+
+
+def test_an_fsync_of_two_seconds_does_not_hold_up_a_kill_under_pressure(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with on_a_slow_disk(tmp_path / "state") as (one, disk):
+            await one.submit(a_spec("hog", priority=Priority.LOW), "sleep", "60")
+            while not isinstance(one.run("hog").state, Running):
+                await asyncio.sleep(0.01)
+            await one.supervisor.settled()
+            (pid,) = leaks.marked("PADDOCK_RUN=hog")
+            disk.slow = True
+            used = dict.fromkeys(one.driver.used_bytes(), 2 << 30)
+            began = time.monotonic()
+            pressed = a_host(used_percent=97.0, available="300M")
+            one.supervisor.post(Sampled(0.0, pressed, used))
+            while leaks.is_alive(pid):
+                await asyncio.sleep(0.005)
+            assert time.monotonic() - began < FSYNC_S / 2
+            assert disk.slow and not one.supervisor.is_settled
 
     asyncio.run(scenario())
 
