@@ -121,11 +121,11 @@ class _Daemon:
         stack.push_async_callback(self.supervisor.close)
         self._listen_to_signals()
         await stack.enter_async_context(self._working(self.supervisor.write()))
-        await self._take_the_turn()
+        await self._unless_over(self._take_the_turn())
         self.local.on_superseded = self.ending.ask
         stack.callback(self.local.close)
-        await recover(self.supervisor, self.inherited)
-        await self.endings.remember_beats()
+        await self._unless_over(recover(self.supervisor, self.inherited))
+        await self._unless_over(self.endings.remember_beats())
         stack.push_async_callback(self.endings.finish)
         eyes = Eyes(self.supervisor, probe)
         eyes.look()
@@ -134,6 +134,19 @@ class _Daemon:
         for work in (eyes.watch(), chores.do(), self._watch_configuration()):
             await stack.enter_async_context(self._working(work))
         await self._serve()
+
+    async def _unless_over(self, work: Coroutine[Any, Any, None]) -> None:
+        """A start can be stopped like a life, and does not wait for a writer that has died."""
+        doing = asyncio.ensure_future(work)
+        asked = asyncio.ensure_future(self.ending.asked.wait())
+        ends: list[asyncio.Future[Any]] = [doing, asked, self.supervisor.broken, *self.tasks]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        asked.cancel()
+        if not doing.done():
+            doing.cancel()
+            self._raise_failures()
+            raise CannotStart("it was told to stop before it had started")
+        doing.result()
 
     async def _take_the_turn(self) -> None:
         """The epoch is on the disk before the keeper hears of it: none is ever used twice.
