@@ -99,7 +99,8 @@ def one_round(house: House, draw: random.Random, books: Books) -> None:
         if draw.random() < 0.5:
             patiently(house.start)  # else the keeper brings it back
     if draw.random() < 0.5:
-        patiently(house.start)  # the keeper waits longer each time; a user's command does not
+        time.sleep(1.2)  # for the keeper, if this is its first try; it waits longer each time
+    patiently(house.start)
     ids |= _submit(house, plans[first:], ledger)
     check(house, plans, ids, ledger, books)
 
