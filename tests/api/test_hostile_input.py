@@ -218,6 +218,7 @@ def test_no_name_of_a_run_breaks_the_daemon(shared: ServedDesk, ref: str) -> Non
         for method in (client.run, client.story, client.why, client.freeze):
             with suppress(NotFound, Refused):
                 method(ref)
+        assert client.status().host is not None  # it is still there, and none of these was a bug
 
 
 def test_a_bug_is_a_problem_too_and_its_log_holds_no_values(

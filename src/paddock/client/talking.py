@@ -1,7 +1,7 @@
 """The conversation itself, written once: HTTP, and what to do when somebody breaks off.
 
-Answers are parsed by httptools, which is C: h11 took 20 ms to import and 0.2 ms a request, a
-quarter of what a submission costs.
+Answers are parsed by httptools, which is C: with h11 a request took the client 250 us of CPU, now
+it takes 66, and every command paid for importing it.
 
 Touches no socket. A talk is a generator that yields what it needs done (connect, send, receive)
 and is sent the result; `Client` does it with a socket, `AsyncClient` with asyncio.

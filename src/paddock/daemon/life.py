@@ -138,10 +138,7 @@ class _Daemon:
     async def _unless_over(self, work: Coroutine[Any, Any, None]) -> None:
         """A start can be stopped like a life, and does not wait for a writer that has died."""
         doing = asyncio.ensure_future(work)
-        asked = asyncio.ensure_future(self.ending.asked.wait())
-        ends: list[asyncio.Future[Any]] = [doing, asked, self.supervisor.broken, *self.tasks]
-        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        asked.cancel()
+        await self._first_end(doing)
         if not doing.done():
             doing.cancel()
             self._raise_failures()
@@ -215,16 +212,20 @@ class _Daemon:
                 _listening_file(self.places).write_text(self.listen, encoding="ascii")
 
     async def _until_the_end(self) -> None:
-        asked = asyncio.ensure_future(self.ending.asked.wait())
-        ends: list[asyncio.Future[Any]] = [asked, self.supervisor.broken, *self.tasks]
-        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        asked.cancel()
+        await self._first_end()
         self._raise_failures()
         if self.ending.kill:
             await self._end_agents()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.supervisor.settled(), SETTLE_S)
         log.info("stops; %d agents go on", len(self.supervisor.fleet.live))
+
+    async def _first_end(self, *others: asyncio.Future[Any]) -> None:
+        """Until it is told to stop, or something that should go on has ended."""
+        asked = asyncio.ensure_future(self.ending.asked.wait())
+        ends: list[asyncio.Future[Any]] = [asked, self.supervisor.broken, *self.tasks, *others]
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        asked.cancel()
 
     def _raise_failures(self) -> None:
         """A daemon that met a bug ends, so that the keeper starts it anew from what is stored."""

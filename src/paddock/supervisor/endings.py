@@ -80,10 +80,9 @@ class Endings:
     # -- the rest -------------------------------------------------------------------------
 
     def _drop_stdin(self, path: Path) -> None:
-        """Several runs may share it: one that was not the last leaves it."""
-        if path.parent != self._stdin:
-            return
-        path.unlink(missing_ok=True)
+        """An upload is for one run, and goes with it; what is not ours to remove stays."""
+        if path.parent == self._stdin:
+            path.unlink(missing_ok=True)
 
     async def _notify(self, run: Run, recipe: Recipe) -> None:
         """At most once, with the run's own environment and directory; a slow one is ended."""

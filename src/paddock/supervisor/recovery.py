@@ -33,9 +33,9 @@ class Inheritance:
     same_boot: bool
 
 
-def inherit(store: Store, policy: Policy, **times: object) -> Inheritance:
+def inherit(store: Store, policy: Policy) -> Inheritance:
     remembered = store.load(ended=policy.keep_ended)
-    clock, same_boot = continue_clock(remembered.boot_id, remembered.at, **times)  # type: ignore[arg-type]
+    clock, same_boot = continue_clock(remembered.boot_id, remembered.at)
     return Inheritance(_fleet(remembered, policy, clock), clock, remembered.epoch + 1, same_boot)
 
 
