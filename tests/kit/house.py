@@ -190,3 +190,11 @@ def _words(pids: dict[int, int]) -> list[str]:
             words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
             found.append(f"{pid}: {words.decode(errors='replace')}")
     return found
+
+
+def shell(name: str, text: str) -> RunRequest:
+    return RunRequest(name=name, command=("sh", "-c", text), memory_bytes=64 << 20)
+
+
+def is_running(house: House, run: str) -> bool:
+    return any(view["id"] == run and view["state"] == "running" for view in house.told("ls"))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +15,7 @@ from paddock.core.events import Host, Sampled, Submitted
 from paddock.core.policy import Policy
 from paddock.core.run import Ended, Run, RunSpec
 from paddock.drivers.fake.driver import FakeDriver
-from paddock.ports import Driver, Recipe, Store
+from paddock.ports import Driver, Recipe, Step, Store
 from paddock.storage.memory import MemoryStore
 from paddock.supervisor.loop import Supervisor
 from paddock.supervisor.recovery import inherit, recover
@@ -78,3 +80,32 @@ async def supervised(
             await writer
         if store is None:
             await supervisor.close()
+
+
+async def until(condition: Callable[[], bool], within_s: float = 5.0) -> None:
+    give_up_at = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < give_up_at, "waited in vain"
+        await asyncio.sleep(0.005)
+
+
+def in_a_loop(scenario: Callable[[], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        await scenario()
+
+    asyncio.run(whole())
+
+
+class SlowStore(MemoryStore):
+    """Every write waits until it is let through."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = threading.Event()
+        self.gate.set()
+        self.writes = 0
+
+    def remember_many(self, steps: Sequence[Step]) -> None:
+        self.gate.wait(10)
+        self.writes += 1
+        super().remember_many(steps)

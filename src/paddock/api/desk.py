@@ -92,7 +92,8 @@ class Desk:
         self.defaults = DefaultsOf()
         self.ids = KnownIds(supervisor)
         self.trusted = TrustedDirectories(facts.places.state)
-        self.under_way: dict[str, asyncio.Event] = {}  # submissions, by their key
+        # Submissions by their key, with those that wait for the end of the first.
+        self.under_way: dict[str, list[asyncio.Future[None]]] = {}
         self.closing = asyncio.Event()  # set: whoever waits is answered with what is true now
         self._reading: asyncio.Task[None] | None = None
         self._hands = ThreadPoolExecutor(HANDS, thread_name_prefix="api")

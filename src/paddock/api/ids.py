@@ -10,6 +10,8 @@ from typing import Final
 LETTERS: Final = "abcdefghjkmnpqrstuvwxyz23456789"
 LENGTH: Final = 8
 LONGEST_KEY: Final = 200
+# Two at a time is half the divisions.
+_PAIRS: Final = tuple(first + second for second in LETTERS for first in LETTERS)
 _KEY: Final = re.compile(r"[!-~]{8,200}")
 
 
@@ -23,8 +25,8 @@ def id_of(key: str, index: int, *, turn: int = 0) -> str:
     then the next turn gives another."""
     digest = hashlib.sha256(f"{key}\0{index}\0{turn}".encode()).digest()
     number = int.from_bytes(digest[:8], "big")
-    found = []
-    for _ in range(LENGTH):
-        number, letter = divmod(number, len(LETTERS))
-        found.append(LETTERS[letter])
-    return "".join(found)
+    found = ""
+    for _ in range(LENGTH // 2):
+        number, pair = divmod(number, len(_PAIRS))
+        found += _PAIRS[pair]
+    return found

@@ -7,6 +7,7 @@ import re
 import stat
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -34,6 +35,7 @@ _NOT_THERE_YET: Final = {
     "ready_marker": "ready markers are not there yet: let the run end when it is done",
     "branch": "workspaces of a repository are not there yet: say the directory to run in (dir)",
 }
+_of_later: Final = attrgetter(*_NOT_THERE_YET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +99,11 @@ def _labels(request: RunRequest, of: Sent, defaults: RunDefaults) -> dict[str, s
 
 
 def refuse_what_is_not_there_yet(request: RunRequest) -> None:
-    for field, message in _NOT_THERE_YET.items():
-        if getattr(request, field):
-            raise bad_request(f"{request.name}: {message}")
+    if any(_of_later(request)):
+        found = next(
+            message for field, message in _NOT_THERE_YET.items() if getattr(request, field)
+        )
+        raise bad_request(f"{request.name}: {found}")
 
 
 def not_held(requests: Sequence[RunRequest], driver: Driver) -> str | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from paddock.config.mistakes import ConfigError
+from paddock.core.actions import Refuse
 from paddock.core.events import Event, HeartbeatDeclared, Submitted
 from paddock.core.policy import TIMES_SIMPLE
 from paddock.core.run import Ended, Outcome, Run, RunSpec
@@ -72,12 +73,16 @@ class alone:  # noqa: N801 - it reads as a word
         self._under_way, self._key = desk.under_way, key
 
     async def __aenter__(self) -> None:
-        while (first := self._under_way.get(self._key)) is not None:
-            await first.wait()
-        self._under_way[self._key] = asyncio.Event()
+        while (waiting := self._under_way.get(self._key)) is not None:
+            others = asyncio.get_running_loop().create_future()
+            waiting.append(others)
+            await others
+        self._under_way[self._key] = []
 
     async def __aexit__(self, *_: object) -> None:
-        self._under_way.pop(self._key).set()
+        for waiting in self._under_way.pop(self._key):
+            if not waiting.done():
+                waiting.set_result(None)
 
 
 async def _submit(desk: Desk, body: Submit) -> Submission:
@@ -91,10 +96,20 @@ async def _submit(desk: Desk, body: Submit) -> Submission:
         raise trouble(desk.supervisor.trouble)
     plan = await _plan(desk, body, looked)
     desk.ids.add(plan.recipes)
-    await take(desk, plan)
+    taken_soon = _take(desk, plan)
+    if not plan.beats and len(body.runs) < SENTENCES:
+        # While the disk is at work: the answer is what this very step has made of them.
+        answer = await _answer(desk, body, _now(desk, looked), plan)
+        await _taken(taken_soon)
+        return answer
+    await _taken(taken_soon)
     await _declare(desk, plan)
+    return await _answer(desk, body, _now(desk, looked), plan)
+
+
+def _now(desk: Desk, looked: Looked) -> list[Found]:
     known = desk.supervisor.fleet.runs
-    return await _answer(desk, body, [(run, known.get(run)) for run, _ in looked.ids], plan)
+    return [(run, known.get(run)) for run, _ in looked.ids]
 
 
 # -- looking ------------------------------------------------------------------------------------
@@ -306,13 +321,16 @@ def _preflight(desk: Desk, body: Submit, looked: Looked, plan: Plan) -> None:
 # -- taking and answering -----------------------------------------------------------------------
 
 
-async def take(desk: Desk, plan: Plan) -> None:
+def _take(desk: Desk, plan: Plan) -> asyncio.Future[tuple[Refuse, ...]] | None:
     if not plan.specs:
-        return
+        return None
     specs, known = tuple(plan.specs), plan.known
-    raise_any(
-        await desk.supervisor.ask(lambda now: Submitted(now, specs, known), recipes=plan.recipes)
-    )
+    return desk.supervisor.ask(lambda now: Submitted(now, specs, known), recipes=plan.recipes)
+
+
+async def _taken(soon: asyncio.Future[tuple[Refuse, ...]] | None) -> None:
+    if soon is not None:
+        raise_any(await soon)
 
 
 async def _declare(desk: Desk, plan: Plan) -> None:

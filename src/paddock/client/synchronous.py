@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import socket
+import struct
 import time
 from collections.abc import Generator, Iterator
 from types import TracebackType
@@ -18,6 +20,7 @@ from .talking import Close, Connect, Deed, Line, Pause, Piece, Receive, Send
 T = TypeVar("T")
 
 RECEIVED: Final = 256 * 1024
+SHORTEST_S: Final = 0.001  # to the kernel, none at all is for ever
 
 
 class _Wire:
@@ -26,25 +29,39 @@ class _Wire:
     def __init__(self, address: Address) -> None:
         self._address = address
         self._socket: socket.socket | None = None
+        self._patience_s: float | None = None
 
     def do(self, deed: Deed) -> bytes:
         match deed:
             case Receive(within_s):
                 assert self._socket is not None
-                self._socket.settimeout(within_s)
-                return self._socket.recv(RECEIVED)
+                return self._received(self._socket, within_s)
             case Send(data):
                 assert self._socket is not None
-                self._socket.settimeout(None)
                 self._socket.sendall(data)
             case Connect(within_s):
                 self.close()
                 self._socket = self._connected(within_s)
+                self._socket.settimeout(None)
+                self._patience_s = None
             case Pause(seconds):
                 time.sleep(seconds)
             case Close():
                 self.close()
         return b""
+
+    def _received(self, wire: socket.socket, within_s: float | None) -> bytes:
+        """The kernel keeps the time: with Python's own, each call would first ask by another."""
+        if within_s != self._patience_s:
+            seconds = 0.0 if within_s is None else max(within_s, SHORTEST_S)
+            whole = int(seconds)
+            given = struct.pack("ll", whole, int((seconds - whole) * 1e6))
+            wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, given)
+            self._patience_s = within_s
+        try:
+            return wire.recv(RECEIVED)
+        except BlockingIOError:
+            raise TimeoutError(errno.ETIMEDOUT, "timed out") from None
 
     def _connected(self, within_s: float) -> socket.socket:
         address = self._address

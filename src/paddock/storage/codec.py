@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_type_hints
 
@@ -48,6 +48,7 @@ _BREAKERS: Final[Mapping[str, type[Breaker]]] = {
 }
 _BREAKER_WORDS: Final = {kind: word for word, kind in _BREAKERS.items()}
 _FLOAT: Final = "$float"
+_PLAIN: Final = (int, str, type(None))
 _DECODERS: Final[dict[type, msgspec.json.Decoder[Any]]] = {}
 
 
@@ -62,7 +63,8 @@ def pack(value: object) -> str:
     # Sets have no order of their own; sorted, the same facts give the same bytes.
     with suppress(UnicodeEncodeError):
         text = msgspec.json.encode(value, order="deterministic").decode()
-        if "null" not in text:  # which may be infinity: the long way round tells
+        # A null may be infinity: where that is not plain to see, the long way round tells.
+        if "null" not in text or _surely_finite(value):
             return text
     plain = _plain(msgspec.to_builtins(value, order="deterministic"))
     return msgspec.json.encode(plain).decode()
@@ -78,6 +80,24 @@ def unpack(text: str, kind: type[T]) -> T:
         return msgspec.convert(_exotic(msgspec.json.decode(text)), kind)
     except (msgspec.DecodeError, ValueError) as error:
         raise Broken(f"{kind.__name__}: {error}") from None
+
+
+def _surely_finite(value: object) -> bool:
+    """Whether a quick look finds plain facts only."""
+    facts = value.values() if isinstance(value, dict) else _facts_of(value)
+    for fact in facts:
+        if isinstance(fact, float):
+            if not math.isfinite(fact):
+                return False
+        elif not isinstance(fact, _PLAIN) and fact != ():
+            return False
+    return True
+
+
+def _facts_of(value: object) -> Iterable[object]:
+    if not is_dataclass(value):
+        return (value,)
+    return [getattr(value, name) for name in value.__dataclass_fields__]
 
 
 def _plain(value: Any) -> Any:

@@ -21,10 +21,11 @@ def write(db: apsw.Connection, steps: Sequence[Step]) -> None:
     sequence = 0
     for step in steps:
         _put_heartbeats(db, step)
+        numbers: dict[str, int] = {}
         for change in step.changes:
-            _put_change(db, change, step)
+            numbers[change.run.id] = _put_change(db, change, step)
             sequence = max(sequence, change.run.sequence)
-        _put_recipes(db, step)
+        _put_recipes(db, step, numbers)
         for name, facts in step.groups.items():
             db.execute(queries.PUT_GROUP, codec.group_row(name, facts, at=step.at))
         if step.epoch is not None or step.boot_id is not None:
@@ -32,7 +33,8 @@ def write(db: apsw.Connection, steps: Sequence[Step]) -> None:
     db.execute(queries.PUT_FLEET, (max(step.at for step in steps), sequence, None, None))
 
 
-def _put_change(db: apsw.Connection, change: Change, step: Step) -> None:
+def _put_change(db: apsw.Connection, change: Change, step: Step) -> int:
+    """The number of the run's row."""
     run = change.run
     moved = None
     if change.before is not None:
@@ -45,6 +47,7 @@ def _put_change(db: apsw.Connection, change: Change, step: Step) -> None:
         db.execute(queries.COPY_RECIPE, (number, codec.legible(run.spec.heartbeat)))
     if isinstance(run.state, Ended):
         _forget_environment(db, number)
+    return int(number)
 
 
 def _fold(db: apsw.Connection, number: int, n: int) -> None:
@@ -56,10 +59,14 @@ def _fold(db: apsw.Connection, number: int, n: int) -> None:
     db.execute(queries.FOLD_INTO, (moves, number, story.HEAD + 1))
 
 
-def _put_recipes(db: apsw.Connection, step: Step) -> None:
+def _put_recipes(db: apsw.Connection, step: Step, numbers: Mapping[str, int]) -> None:
+    if not step.recipes:
+        return
     over = {change.run.id for change in step.changes if isinstance(change.run.state, Ended)}
     for run, recipe in step.recipes.items():
-        number = db.execute(queries.NUMBER_OF, (codec.legible(run),)).get
+        number = numbers.get(run)
+        if number is None:
+            number = db.execute(queries.NUMBER_OF, (codec.legible(run),)).get
         if number is None:
             raise Unfit(f"there is no run {run} that this recipe could be for")
         environment = None if run in over else _put_environment(db, recipe.environment)

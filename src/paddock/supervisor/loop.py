@@ -12,8 +12,8 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Final, TypeVar
 
@@ -34,8 +34,9 @@ from paddock.core.run import Attempt, Ended, Live, Run
 from paddock.core.step import step
 from paddock.ports import Driver, Recipe, Step, Store
 from paddock.storage.errors import StoreError, StoreGone, Unfit
-from paddock.supervisor.batch import Batch
+from paddock.supervisor.batch import Batch, Kept
 from paddock.supervisor.clock import Clock
+from paddock.supervisor.disk import Disk
 from paddock.supervisor.hands import Hands, is_urgent
 from paddock.supervisor.news import News
 from paddock.supervisor.thoughts import (
@@ -48,13 +49,11 @@ from paddock.supervisor.thoughts import (
     reply,
 )
 from paddock.supervisor.waiters import Waiters
+from paddock.supervisor.writing import Writer
 
 T = TypeVar("T")
 
 RETRY_S: Final = 1.0
-# A step that nobody waits for (an agent was seen to run) is remembered with the next that somebody
-# does wait for, or after this: half the commits of short runs, and none of them in a start's way.
-LINGER_S: Final = 0.01
 MOST_BEHIND: Final = 1000  # steps that wait for a store in trouble before they are merged into one
 NONE: Final[Mapping[str, Recipe]] = MappingProxyType({})
 
@@ -82,16 +81,13 @@ class Supervisor:
         self.on_parting: list[Callable[[Parting], None]] = []
         self._mailbox: deque[Letter] = deque()
         self._thinking = False
-        self._thoughts: list[Thought] = []
         self._known_beats = dict(fleet.heartbeats)
         self._policy: Policy | None = None  # the true one, while trouble lets nothing start
         self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at: float | None = None
         self._waiters = Waiters(fleet)
-        self._to_write = asyncio.Event()
-        self._lingering: asyncio.TimerHandle | None = None
-        self._idle = asyncio.Event()
-        self._idle.set()
-        self._disk = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._disk = Disk()
+        self._writer = Writer(self, store, self._disk)
 
     # -- what others ask ------------------------------------------------------------------
 
@@ -99,25 +95,25 @@ class Supervisor:
         """An event from a driver or from the eyes. Its time is when it arrives here."""
         self._put(Letter(lambda now: replace(event, at=now)))
 
-    async def ask(
+    def ask(
         self,
         make: Callable[[float], Event],
         *,
         recipes: Mapping[str, Recipe] = NONE,
         heartbeat_recipes: Mapping[str, Recipe] = NONE,
-    ) -> tuple[Refuse, ...]:
-        """A client's request: answered when its step is remembered, so the answer is true."""
+    ) -> asyncio.Future[tuple[Refuse, ...]]:
+        """A client's request: thought on return, answered when its step is remembered."""
         if self.broken.done():
             raise StoreTrouble("the daemon met a bug and is about to start anew; try again")
         if self.trouble is not None and (recipes or heartbeat_recipes):
             raise StoreTrouble(self.trouble)
         answer: asyncio.Future[tuple[Refuse, ...]] = asyncio.get_running_loop().create_future()
         self._put(Letter(make, recipes, heartbeat_recipes, answer))
-        return await answer
+        return answer
 
     async def look(self, read: Callable[[Store], T]) -> T:
         """A look into the store, in its own thread: it may have to wait for a slow disk."""
-        return await asyncio.get_running_loop().run_in_executor(self._disk, read, self.store)
+        return await self._disk.result_of(partial(read, self.store))
 
     async def count_outcomes(self) -> None:
         """Anew, from the store: at the start, and when some of the past was tidied away."""
@@ -136,7 +132,7 @@ class Supervisor:
 
     @property
     def is_settled(self) -> bool:
-        return self._idle.is_set()
+        return self._writer.is_settled
 
     def set_policy(self, policy: Policy) -> None:
         """While trouble lets nothing start, the new one waits with the rest."""
@@ -147,7 +143,7 @@ class Supervisor:
 
     async def settled(self) -> None:
         """Until everything thought so far is remembered and done."""
-        await self._idle.wait()
+        await self._writer.settled()
 
     def begin(self, epoch: int) -> None:
         """The first step of a daemon: whose turn it is, and on which boot."""
@@ -166,14 +162,19 @@ class Supervisor:
         try:
             while self._mailbox:
                 self._think(self._mailbox.popleft())
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, see below
             # A half-made step must not be remembered: the next daemon goes on from the last one.
-            log.exception("a step failed")
-            if not self.broken.done():
-                self.broken.set_exception(error)
+            self.broke(error)
         finally:
             self._thinking = False
         self._set_alarm()
+        self._writer.flush()
+
+    def broke(self, error: BaseException) -> None:
+        """A bug: whoever waits for this daemon's end lets the next one begin."""
+        log.error("a step failed", exc_info=error)
+        if not self.broken.done():
+            self.broken.set_exception(error)
 
     def _think(self, letter: Letter) -> None:
         if self.broken.done():
@@ -209,56 +210,49 @@ class Supervisor:
         )
         waits = [action for action in actions if not is_urgent(action)]
         submitted = tuple(taken) if isinstance(event, Submitted) else ()
-        self._thoughts.append(Thought(step_taken, waits, letter.answer, submitted, refused))
         ends = self._waiters.thought(fleet.changes)
-        self._idle.clear()
-        if actions or ends or letter.answer or letter.boot_id:
-            self._to_write.set()
-        elif self._lingering is None:
-            loop = asyncio.get_running_loop()
-            self._lingering = loop.call_later(LINGER_S, self._linger_no_longer)
-
-    def _linger_no_longer(self) -> None:
-        self._lingering = None
-        self._to_write.set()
+        self._writer.add(
+            Thought(step_taken, waits, letter.answer, submitted, refused),
+            awaited=bool(actions or ends or letter.boot_id),
+        )
 
     def _set_alarm(self) -> None:
         """A `TimePassed` when the next deadline comes."""
+        at = self.fleet.next_deadline
+        if at == self._alarm_at:
+            return
         if self._alarm is not None:
             self._alarm.cancel()
-            self._alarm = None
-        at = self.fleet.next_deadline
+        self._alarm, self._alarm_at = None, at
         if at is None or self.broken.done():
             return
         wait_s = max(0.0, at - self.clock.now())
         loop = asyncio.get_running_loop()
-        self._alarm = loop.call_later(wait_s, lambda: self._put(Letter(TimePassed)))
+        self._alarm = loop.call_later(wait_s, self._ring)
+
+    def _ring(self) -> None:
+        self._alarm_at = None
+        self._put(Letter(TimePassed))
 
     # -- remember -------------------------------------------------------------------------
 
     async def write(self) -> None:
-        """The one writer: takes all thoughts there are, remembers them, then acts on them."""
-        while True:
-            await self._to_write.wait()
-            self._to_write.clear()
-            if self._thoughts:
-                await self._write_some()
-            if not self._thoughts:
-                self._idle.set()
+        """While this runs, what was thought is remembered, and then acted on."""
+        await self._writer.write()
 
-    async def _write_some(self) -> None:
-        thoughts, self._thoughts = self._thoughts, []
-        groups, self.fleet.changed_groups = self.fleet.changed_groups, set()
-        beats = dict(self.fleet.heartbeats)
+    def batch_of(self, thoughts: list[Thought]) -> tuple[Batch, Callable[[], None]]:
+        fleet, known = self.fleet, self._known_beats
+        groups, fleet.changed_groups = fleet.changed_groups, set()
         batch = self._batch(thoughts, groups)
-        loop = asyncio.get_running_loop()
-        try:
-            kept = await loop.run_in_executor(self._disk, batch.keep, self.store)
-        except StoreError as error:
-            self.fleet.changed_groups |= groups
-            await self._failed(error, thoughts)
-            return
-        self._known_beats = beats
+        self._known_beats = dict(fleet.heartbeats)
+
+        def undo() -> None:
+            fleet.changed_groups |= groups
+            self._known_beats = known
+
+        return batch, undo
+
+    def kept(self, thoughts: list[Thought], kept: Kept) -> None:
         if self.trouble is not None:
             self._trouble_is_over()
         for thought in thoughts:
@@ -289,22 +283,20 @@ class Supervisor:
         starts = [a.attempt.run for t in thoughts for a in t.actions if isinstance(a, StartAttempt)]
         return Batch([now, *(thought.step for thought in thoughts), gone], starts)
 
-    async def _failed(self, error: StoreError, thoughts: list[Thought]) -> None:
-        self._to_write.set()
-        # Also those that came meanwhile: whoever waits for an answer gets one.
-        waiting, self._thoughts = thoughts + self._thoughts, []
+    async def not_kept(self, error: StoreError, thoughts: list[Thought]) -> list[Thought]:
         if isinstance(error, StoreGone) and await self.mend():
-            self._thoughts = waiting + self._thoughts
-            return
+            return thoughts
+        # Also those that came meanwhile: whoever waits for an answer gets one.
+        waiting, self._writer.thoughts = thoughts + self._writer.thoughts, []
         if isinstance(error, Unfit):
             self._drop_recipes(error, waiting)
         else:
             self._in_trouble(error, waiting)
         if len(waiting) > MOST_BEHIND:
             waiting = [merge(waiting)]
-        self._thoughts = waiting + self._thoughts
         if not isinstance(error, Unfit):
             await asyncio.sleep(RETRY_S)
+        return waiting
 
     async def mend(self) -> bool:
         """Somebody removed the files under us: what the open ones hold is put back."""
@@ -379,10 +371,9 @@ class Supervisor:
 
     async def close(self) -> None:
         """After the writer has ended: nothing more is thought or remembered."""
-        for timer in (self._alarm, self._lingering):
-            if timer is not None:
-                timer.cancel()
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._writer.stop()
         self.news.close()
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self._disk, self.store.close)
-        self._disk.shutdown()
+        await self._disk.result_of(self.store.close)
+        await self._disk.close()

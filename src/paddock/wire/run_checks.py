@@ -7,6 +7,8 @@ of a message.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final
 
 from paddock.config.kinds import Kind, Wrong, compact_size
@@ -33,6 +35,8 @@ _SCALARS: Final[tuple[tuple[str, Kind[Any]], ...]] = tuple(
         ("soft_timeout_s", "soft_timeout"),
     )
 )
+_SCALAR_VALUES: Final = attrgetter(*(field for field, _ in _SCALARS))
+_SHORT: Final = 64
 _ONE_OF: Final = "allowed: exactly one of command, agent with prompt, and steps"
 
 
@@ -87,10 +91,11 @@ def fits_process(text: str) -> bool:
 
 def _problems(request: RunRequest) -> Iterator[str]:
     yield from _work(request)
-    for field, kind in _SCALARS:
-        value = getattr(request, field)
+    for number, value in enumerate(_SCALAR_VALUES(request)):
         if value is not None:
-            yield from _read(field, kind, value)
+            problem = _scalar_problem(number, value)
+            if problem is not None:
+                yield problem
     if not 0 <= request.retries <= 100:
         yield f"retries: found {request.retries}; {RUN_KINDS['retries'].allowed}"
     if request.needs:
@@ -121,7 +126,9 @@ def _needs(needs: tuple[str, ...]) -> Iterator[str]:
     if len(needs) > MOST_NEEDS:
         yield f"needs: found {len(needs):,} names; allowed: {MOST_NEEDS:,} at most"
     for need in needs:
-        yield from _read("needs", _NAME, need)
+        problem = _problem_of("needs", _NAME, need)
+        if problem is not None:
+            yield problem
 
 
 def _variables(env: Mapping[str, str]) -> Iterator[str]:
@@ -151,12 +158,26 @@ def _together(request: RunRequest) -> Iterator[str]:
         yield f"soft_timeout: found {soft:g} s; allowed: less than its timeout of {hard:g} s"
 
 
-def _read(field: str, kind: Kind[Any], value: str | float) -> Iterator[str]:
+def _scalar_problem(number: int, value: str | float) -> str | None:
+    """Most runs say what others have said; what is long is not kept."""
+    short = not isinstance(value, str) or len(value) <= _SHORT
+    read = _known_problem if short else _known_problem.__wrapped__
+    return read(number, type(value).__name__, value)
+
+
+@lru_cache(1024)
+def _known_problem(number: int, _kind: str, value: str | float) -> str | None:
+    """The kind is part of the question: 1, 1.0 and True are the same key."""
+    return _problem_of(*_SCALARS[number], value)
+
+
+def _problem_of(field: str, kind: Kind[Any], value: str | float) -> str | None:
     try:
         kind.read(_scalar(value))
     except Wrong as wrong:
         name = field.removesuffix("_bytes").removesuffix("_s")
-        yield f"{name}: {wrong}"
+        return f"{name}: {wrong}"
+    return None
 
 
 def _scalar(value: str | float) -> Scalar:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import PurePath
 from posixpath import normpath
 from typing import TYPE_CHECKING, Final, Literal
@@ -13,7 +14,7 @@ from zlib import crc32
 
 if TYPE_CHECKING:
     from paddock.config.policy import RunDefaults
-    from paddock.core.run import RunSpec
+    from paddock.core.run import Complexity, Priority, RunSpec
 
 PriorityWord = Literal["critical", "high", "normal", "low"]
 ComplexityWord = Literal["simple", "medium", "complex"]
@@ -101,8 +102,9 @@ def to_spec(
     that is not in it is an id already. Without a hard wall the driver samples a soft limit."""
     # Here and below: every client imports this module, and `paddock status` must be quick. The
     # configuration and the core are 60 ms to import, and only the daemon needs them.
-    from paddock.core.run import Complexity, Priority, RunSpec
+    from paddock.core.run import RunSpec
 
+    priorities, complexities = _core_words()
     limit = request.memory_bytes or defaults.limit_bytes
     # A run that asked for its memory gets it: the configured soft limit is for those that did not.
     soft = limit if request.memory_bytes else min(defaults.soft_limit_bytes, limit)
@@ -112,14 +114,21 @@ def to_spec(
         name=request.name,
         group=request.group_or_default,
         limit_bytes=limit,
-        priority=Priority[request.priority.upper()],
+        priority=priorities[request.priority],
         soft_limit_bytes=None if hard_wall else soft,
-        complexity=Complexity(request.complexity or Complexity.MEDIUM),
+        complexity=complexities[request.complexity or "medium"],
         hard_timeout_s=math.inf if request.timeout_s == "none" else request.timeout_s,
         soft_timeout_s=defaults.soft_timeout_s if said is None else said,
         needs=tuple(ids.get(need, need) for need in request.needs),
         retries=request.retries,
     )
+
+
+@cache
+def _core_words() -> tuple[dict[str, Priority], dict[str, Complexity]]:
+    from paddock.core.run import Complexity, Priority
+
+    return {one.word: one for one in Priority}, {str(one): one for one in Complexity}
 
 
 def memory_high_bytes(request: RunRequest, defaults: RunDefaults) -> int:
@@ -145,7 +154,9 @@ def _program_word(command: tuple[str, ...]) -> str:
 
     Otherwise three failures of one script would close the door on everything that is a script.
     """
-    program = PurePath(command[0]).name
+    program = command[0]
+    if "/" in program:
+        program = PurePath(program).name
     if not _INTERPRETER.fullmatch(program):
         return program
     for at, word in enumerate(command[1:], start=1):

@@ -7,21 +7,13 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.kit import leaks
-from tests.kit.house import PADDOCK, House, a_house
+from tests.kit.house import PADDOCK, House
 from tests.kit.keeping import agent
 from tests.kit.waiting import until
-
-
-@pytest.fixture
-def house(tmp_path: Path) -> Iterator[House]:
-    with a_house(tmp_path) as house:
-        yield house
 
 
 def test_a_run_ends_with_its_own_code_and_shows_its_output(house: House) -> None:

@@ -3,52 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from paddock.core.events import CancelRequested, HeartbeatDeclared, Submitted
 from paddock.core.run import Ended, Outcome, Priority, Queued, Running, Starting
-from paddock.ports import Step
-from paddock.storage.errors import StoreFull, StoreGone
 from paddock.storage.memory import MemoryStore
 from paddock.storage.sqlite import open_store
 from paddock.supervisor.endings import Endings
 from paddock.supervisor.loop import StoreTrouble
+from paddock.supervisor.thoughts import Parting
 from tests.kit.factories import a_host, a_spec
-from tests.kit.supervising import a_recipe, supervised
-
-
-async def until(condition: Callable[[], bool], within_s: float = 5.0) -> None:
-    give_up_at = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < give_up_at, "waited in vain"
-        await asyncio.sleep(0.005)
-
-
-def in_a_loop(scenario: Callable[[], Awaitable[None]]) -> None:
-    async def whole() -> None:
-        await scenario()
-
-    asyncio.run(whole())
-
-
-class SlowStore(MemoryStore):
-    """Every write waits until it is let through."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gate = threading.Event()
-        self.gate.set()
-        self.writes = 0
-
-    def remember_many(self, steps: Sequence[Step]) -> None:
-        self.gate.wait(10)
-        self.writes += 1
-        super().remember_many(steps)
+from tests.kit.supervising import SlowStore, a_recipe, in_a_loop, supervised, until
 
 
 def test_a_run_goes_all_the_way_and_is_remembered() -> None:
@@ -90,7 +58,7 @@ def test_steps_that_come_together_are_remembered_together() -> None:
         async with supervised(store) as one:
             store.gate.clear()
             asked = [
-                asyncio.ensure_future(one.submit(a_spec(f"r{n}"), "exit=0")) for n in range(50)
+                asyncio.ensure_future(one.submit(a_spec(f"r{n}"), "sleep=60")) for n in range(50)
             ]
             await asyncio.sleep(0.05)
             before = store.writes
@@ -137,102 +105,6 @@ def test_a_kill_under_pressure_does_not_wait_for_a_slow_disk() -> None:
             await until(lambda: one.driver.used_bytes() == {})
             assert time.monotonic() - began < 0.5
             store.gate.set()
-
-    in_a_loop(scenario)
-
-
-def test_a_full_disk_takes_nothing_new_stops_what_is_told_and_goes_on_when_there_is_room() -> None:
-    async def scenario() -> None:
-        store = MemoryStore()
-        async with supervised(store) as one:
-            await one.submit(a_spec("old"), "sleep=60")
-            await until(lambda: isinstance(one.run("old").state, Running))
-            store.trouble = StoreFull(Path("/somewhere/paddock.db"))
-            with pytest.raises(StoreTrouble, match="no room left"):
-                await one.submit(a_spec("new"), "sleep=60")
-            with pytest.raises(StoreTrouble, match="no room left"):
-                await one.submit(a_spec("newer"), "sleep=60")
-            await one.supervisor.ask(lambda now: CancelRequested(now, "old"))
-            await until(lambda: isinstance(one.run("old").state, Ended))
-            assert store.run("old") is not None and not isinstance(store.run("old").state, Ended)  # type: ignore[union-attr]
-            store.trouble = None
-            await until(lambda: one.supervisor.trouble is None)
-            await one.supervisor.settled()
-            assert await one.submit(a_spec("later"), "exit=0") == ()
-            await one.ended("later")
-        kept = store.run("old")
-        assert kept is not None and isinstance(kept.state, Ended)
-        new = store.run("new")
-        assert new is not None and isinstance(new.state, Ended)
-        assert new.state.outcome is Outcome.REFUSED
-        assert store.run("newer") is None
-
-    in_a_loop(scenario)
-
-
-def test_nothing_starts_while_it_could_not_be_remembered() -> None:
-    async def scenario() -> None:
-        store = MemoryStore()
-        async with supervised(store) as one:
-            for n in range(8):
-                await one.submit(a_spec(f"r{n}", memory="4G"), "sleep=0.2")
-            store.trouble = StoreFull(Path("/somewhere/paddock.db"))
-            # Three fit at once; they end, and nobody takes their place.
-            await until(
-                lambda: (
-                    sum(isinstance(r.state, Ended) for r in one.supervisor.fleet.runs.values()) == 3
-                )
-            )
-            await asyncio.sleep(0.2)
-            waiting = [
-                r for r in one.supervisor.fleet.runs.values() if not isinstance(r.state, Ended)
-            ]
-            assert len(waiting) == 5
-            store.trouble = None
-            one.look()
-            await one.ended(*(f"r{n}" for n in range(8)))
-            assert all(
-                e.outcome is Outcome.SUCCEEDED
-                for e in await one.ended(*(f"r{n}" for n in range(8)))
-            )
-
-    in_a_loop(scenario)
-
-
-def test_a_store_removed_under_the_daemon_is_put_back(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        path = tmp_path / "state" / "paddock.db"
-        store = open_store(path)
-        async with supervised(store) as one:
-            await one.submit(a_spec("before"), "exit=3")
-            await one.ended("before")
-            for file in path.parent.iterdir():
-                file.unlink()
-            assert await one.submit(a_spec("after"), "exit=4") == ()
-            await one.ended("after")
-            assert one.supervisor.trouble is None
-        store.close()
-        again = open_store(path)
-        codes = [again.run(name).state.exit_code for name in ("before", "after")]  # type: ignore[union-attr]
-        again.close()
-        assert codes == [3, 4]
-
-    in_a_loop(scenario)
-
-
-def test_a_store_that_cannot_be_put_back_is_trouble_and_no_loss(tmp_path: Path) -> None:
-    class Gone(MemoryStore):
-        def mend(self) -> None:
-            raise StoreFull(tmp_path)
-
-    async def scenario() -> None:
-        store = Gone()
-        async with supervised(store) as one:
-            store.trouble = StoreGone(tmp_path, missing="paddock.db")
-            with pytest.raises(StoreTrouble, match="was removed"):
-                await one.submit(a_spec("a"), "exit=0")
-            store.trouble = None
-            await until(lambda: one.supervisor.trouble is None)
 
     in_a_loop(scenario)
 
@@ -358,6 +230,22 @@ def test_a_bug_in_a_step_is_told_and_nothing_half_done_is_remembered() -> None:
     in_a_loop(scenario)
 
 
+def test_a_bug_while_acting_ends_the_daemon_too() -> None:
+    async def scenario() -> None:
+        async with supervised() as one:
+
+            def wrong(_: Parting) -> None:
+                raise RuntimeError("a bug")
+
+            one.supervisor.on_parting.append(wrong)
+            asked = asyncio.ensure_future(one.submit(a_spec("a"), "exit=0"))
+            with pytest.raises(RuntimeError, match="a bug"):
+                await one.supervisor.broken
+            asked.cancel()
+
+    in_a_loop(scenario)
+
+
 def test_queued_runs_survive_the_daemon(tmp_path: Path) -> None:
     async def scenario() -> None:
         path = tmp_path / "state" / "paddock.db"
@@ -387,55 +275,5 @@ def test_what_died_with_a_driver_that_does_not_survive_is_lost_and_said_so() -> 
             await two.supervisor.settled()
             state = two.run("a").state
             assert isinstance(state, Ended) and state.outcome is Outcome.LOST
-
-    in_a_loop(scenario)
-
-
-def test_a_store_that_fails_with_a_crowd_behind_it_leaves_nobody_without_an_answer() -> None:
-    class FailingLater(SlowStore):
-        def remember_many(self, steps: Sequence[Step]) -> None:
-            self.gate.wait(10)
-            super().remember_many(steps)
-
-    async def scenario() -> None:
-        store = FailingLater()
-        async with supervised(store) as one:
-            store.gate.clear()
-            asked = [
-                asyncio.ensure_future(one.submit(a_spec(f"r{n}", memory="16M"), "exit=0"))
-                for n in range(1100)
-            ]
-            await asyncio.sleep(0.3)
-            store.trouble = StoreFull(Path("/somewhere/paddock.db"))
-            store.gate.set()
-            told = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 10)
-            assert all(isinstance(each, StoreTrouble) for each in told[1:])
-            store.trouble = None
-            await until(lambda: one.supervisor.trouble is None)
-            await one.supervisor.settled()
-            live = [r for r in one.supervisor.fleet.runs.values() if not isinstance(r.state, Ended)]
-            assert live == []
-
-    in_a_loop(scenario)
-
-
-def test_what_is_remembered_after_trouble_is_the_latest() -> None:
-    async def scenario() -> None:
-        store = MemoryStore()
-        async with supervised(store) as one:
-            beat = a_spec("health", memory="64M", priority=Priority.LOW)
-            await one.supervisor.ask(
-                lambda now: HeartbeatDeclared(now, beat, every_s=1.0),
-                heartbeat_recipes={"health": a_recipe("exit=0")},
-            )
-            store.trouble = StoreFull(Path("/somewhere/paddock.db"))
-            for _ in range(3):
-                one.look(a_host(used_percent=75.0))  # beats are skipped, and that is counted
-                await asyncio.sleep(1.1)
-            store.trouble = None
-            await until(lambda: one.supervisor.trouble is None)
-            await one.supervisor.settled()
-            (kept,) = store.load().heartbeats
-            assert kept == one.supervisor.fleet.heartbeats["health"]
 
     in_a_loop(scenario)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 
 import pytest
 
-from paddock.api.defaults import DefaultsOf
+from paddock.api.defaults import LOOK_S, DefaultsOf
 from paddock.config.mistakes import ConfigError
 from tests.kit.factories import a_policy
 
@@ -20,7 +21,8 @@ def _no_files_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 
 
 def test_a_file_that_appears_changes_or_goes_is_seen(tmp_path: Path) -> None:
-    where, defaults, policy = tmp_path / "a/b", DefaultsOf(), a_policy()
+    moments = count(step=2 * LOOK_S)
+    where, defaults, policy = tmp_path / "a/b", DefaultsOf(lambda: next(moments)), a_policy()
     where.mkdir(parents=True)
     config = tmp_path / "a/.paddock/config.yaml"
 
@@ -38,6 +40,17 @@ def test_a_file_that_appears_changes_or_goes_is_seen(tmp_path: Path) -> None:
         limit()
     config.unlink()
     assert limit() == 4 * GIB
+
+
+def test_submissions_that_follow_each_other_at_once_share_a_look(tmp_path: Path) -> None:
+    moments = iter([10.0, 10.0 + LOOK_S / 2, 10.0 + 2 * LOOK_S])
+    defaults, policy = DefaultsOf(lambda: next(moments)), a_policy()
+    first = defaults.at(str(tmp_path), policy, profile=None, said={})
+    config = tmp_path / ".paddock/config.yaml"
+    config.parent.mkdir()
+    config.write_text("sandbox: {memory_limit: 1G}\n", encoding="utf-8")
+    assert defaults.at(str(tmp_path), policy, profile=None, said={}) is first
+    assert defaults.at(str(tmp_path), policy, profile=None, said={}).run.limit_bytes == GIB
 
 
 def test_files_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

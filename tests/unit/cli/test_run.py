@@ -24,7 +24,8 @@ def signal_once_followed(daemon: FakeDaemon, *numbers: int) -> threading.Thread:
     """Sends signals to this process, each once the one before was acted upon."""
 
     def send() -> None:
-        until(lambda: signal.getsignal(signal.SIGQUIT) is not signal.SIG_DFL)
+        for number in (signal.SIGQUIT, *numbers):
+            until(lambda number=number: signal.getsignal(number) is not signal.SIG_DFL)  # type: ignore[misc]
         until(lambda: bool(daemon.runs))
         for count, number in enumerate(numbers):
             os.kill(os.getpid(), number)
@@ -179,9 +180,13 @@ def test_ctrl_backslash_or_a_lost_terminal_leaves_it_running(
     paddock: Paddock, daemon: FakeDaemon, number: int
 ) -> None:
     daemon.lives["sleep"] = Life(endless=True)
-    thread = signal_once_followed(daemon, number)
-    called = paddock("run", "--", "sleep", "9")
-    thread.join()
+    before = signal.signal(number, signal.SIG_DFL)  # under nohup it would be ignored, rightly
+    try:
+        thread = signal_once_followed(daemon, number)
+        called = paddock("run", "--", "sleep", "9")
+        thread.join()
+    finally:
+        signal.signal(number, before)
     daemon.stopping.set()
     assert called.code == 131
     assert called.err == "paddock: left running: paddock logs -f r0001\n"

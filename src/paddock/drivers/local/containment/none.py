@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Final
 
 from paddock.core.run import Attempt
 from paddock.drivers.local.containment import Place, Toll
 from paddock.ports import Guarantees
+
+_GUARANTEES: Final = Guarantees(
+    name="local (no walls)",
+    hard_memory_wall=False,
+    kills_whole_tree=True,
+    can_freeze=True,
+    survives_daemon=True,
+)
 
 
 class NoContainment:
@@ -19,13 +28,7 @@ class NoContainment:
 
     @property
     def guarantees(self) -> Guarantees:
-        return Guarantees(
-            name="local (no walls)",
-            hard_memory_wall=False,
-            kills_whole_tree=True,
-            can_freeze=True,
-            survives_daemon=True,
-        )
+        return _GUARANTEES
 
     def prepare(self, attempt: Attempt, *, limit_bytes: int) -> Place:  # noqa: ARG002
         return Place()
