@@ -15,7 +15,7 @@ from paddock.core.events import Event, Host
 from paddock.core.fleet import Change
 from paddock.core.group import GroupFacts
 from paddock.core.heartbeat import Heartbeat
-from paddock.core.run import Attempt, Outcome, Run
+from paddock.core.run import Attempt, Outcome, Priority, Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +29,9 @@ class Launch:
     limit_bytes: int
     resume: bool = False
     name: str = ""  # the run's, for people
+    group: str = ""
+    priority: Priority = Priority.NORMAL
+    expected_bytes: int = 0  # what admission counted it with
     stdin: Path | None = None  # None: /dev/null
     labels: Mapping[str, str] = field(default_factory=dict)
 

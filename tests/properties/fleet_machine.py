@@ -31,6 +31,7 @@ from paddock.core.events import (
     HeartbeatRemoved,
     Host,
     LimitPassed,
+    Noticed,
     PolicyChanged,
     PriorityChanged,
     Sampled,
@@ -305,6 +306,12 @@ class FleetMachine(RuleBasedStateMachine):
     @rule(number=PICK)
     def limit_is_passed(self, number: int) -> None:
         self.tell(LimitPassed(self.yard.now, self.pick_live(number).attempt, "throttled for 30 s"))
+
+    @precondition(some_live)
+    @rule(number=PICK)
+    def something_is_noticed(self, number: int) -> None:
+        run = self.pick_live(number)
+        self.tell(Noticed(self.yard.now, run.attempt, "its processes are all in use"))
 
     @precondition(some_stopping)
     @rule(number=PICK)

@@ -1,7 +1,7 @@
 """What a run gets when it says nothing: the settings of the directory it was submitted from.
 
-Files are read again only when they have changed; whether they have is looked at for every submission
-that does not come within moments of another.
+Files are read again only when they have changed; whether they have is looked at for every
+submission that does not come within moments of another.
 """
 
 from __future__ import annotations

@@ -51,6 +51,10 @@ def _no_stop(*, kill: bool) -> None:  # noqa: ARG001
     raise Declined(501, "internal", "this daemon cannot be stopped over its API")
 
 
+def _no_box(run: str) -> dict[str, str] | None:  # noqa: ARG001
+    return None
+
+
 def _no_beats(name: str, recipe: Recipe) -> None:
     """Nobody removes heartbeats when their runs have ended."""
 
@@ -67,6 +71,7 @@ class Facts:
     stop: Callable[..., None] = _no_stop
     # `Endings.beat_while`: a heartbeat goes when the runs of its submission have ended.
     beat_while: Callable[[str, Recipe], None] = _no_beats
+    black_box: Callable[[str], dict[str, str] | None] = _no_box
     started_at: float = field(default_factory=time.monotonic)
 
     def view(self) -> DaemonView:

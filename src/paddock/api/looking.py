@@ -56,7 +56,8 @@ async def story(desk: Desk, asked: Asked) -> tuple[MoveView, ...]:
 
 async def why(desk: Desk, asked: Asked) -> WhyView:
     found = await desk.find(asked.path["run"])
-    return WhyView(sentence=sentence(desk.supervisor.fleet, found))
+    box = await desk.aside(lambda: desk.facts.black_box(found.id))
+    return WhyView(sentence=sentence(desk.supervisor.fleet, found), black_box=box)
 
 
 async def memory(desk: Desk, _asked: Asked) -> tuple[MemoryView, ...]:

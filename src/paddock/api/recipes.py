@@ -7,9 +7,12 @@ import re
 import stat
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from paddock.config.layers import PROFILE_VARIABLE
 from paddock.config.places import STATE_VARIABLE, Places
@@ -24,6 +27,7 @@ TOKEN: Final = re.compile(r"[a-z0-9]{16,64}")
 KEY_LABEL: Final = "key"
 WHILE_LABEL: Final = "while"
 DRIVER_LABEL: Final = "driver"
+TOOLS_LABEL: Final = "tools"  # commands with walls of their own: [share, walls], as JSON
 LONGEST_PATH: Final = 4096
 # What marks the agent that submits must not mark what it submits; these two only say where
 # paddock is and how it is to be used, and an agent may submit, too.
@@ -86,6 +90,8 @@ def _labels(request: RunRequest, of: Sent, defaults: RunDefaults) -> dict[str, s
         "pids": str(request.pids or defaults.pids_limit),
         "memory_high": str(memory_high_bytes(request, defaults)),
     }
+    if defaults.tool_walls:
+        found[TOOLS_LABEL] = _tools(defaults)
     said = {
         "umask": None if of.umask is None else f"{of.umask:03o}",
         "fleet": of.fleet,
@@ -96,6 +102,11 @@ def _labels(request: RunRequest, of: Sent, defaults: RunDefaults) -> dict[str, s
         "strict": "1" if request.strict else None,
     }
     return found | {name: value for name, value in said.items() if value is not None}
+
+
+@lru_cache(64)
+def _tools(defaults: RunDefaults) -> str:
+    return msgspec.json.encode([defaults.tool_share, defaults.tool_walls]).decode()
 
 
 def refuse_what_is_not_there_yet(request: RunRequest) -> None:

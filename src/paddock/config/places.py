@@ -39,6 +39,11 @@ class Places:
         return self.state / "stdin"
 
     @property
+    def black_boxes(self) -> Path:
+        """What is known of the death of each run."""
+        return self.state / "black_boxes"
+
+    @property
     def log(self) -> Path:
         return self.state / "daemon.log"
 

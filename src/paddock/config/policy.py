@@ -53,6 +53,7 @@ class RunDefaults:
     driver: str
     soft_timeout_s: float | None  # None: half of the hard one
     tool_walls: tuple[ToolWall, ...]
+    tool_share: float
     max_repo_bytes: int
     log_buffer_bytes: int
     log_rotation_bytes: int
@@ -148,6 +149,7 @@ def run_defaults(settings: Settings, total_bytes: int) -> RunDefaults:
         driver=settings[s.SANDBOX_DRIVER],
         soft_timeout_s=settings[s.SOFT_TIMEOUT],
         tool_walls=settings[s.TOOL_WALLS],
+        tool_share=settings[s.TOOL_SHARE],
         max_repo_bytes=settings[s.MAX_REPO_SIZE] * _MB,
         log_buffer_bytes=settings[s.LOG_BUFFER] * _MB,
         log_rotation_bytes=settings[s.LOG_ROTATION] * _MB,

@@ -106,11 +106,12 @@ def _tool_walls() -> str:
     return textwrap.dedent("""\
         A tool wall is for commands of an agent, found by the name of their program (`*` and `?`
         match any): `memory` is a wall of their own, `lease` lets one of them run on the host at a
-        time.
+        time. A plain name gets `tool_share` of its agent's memory.
 
         ```yaml
         sandbox:
           tool_walls:
+            - npm
             - {command: pytest, memory: 2G}
             - {command: "cargo*", memory: 6G, lease: build}
         ```

@@ -141,6 +141,12 @@ SANDBOX_DRIVER: Final = Setting(
     "auto",
     "Where agents live; auto takes the strongest isolation this host has.",
 )
+CONTAINMENT: Final = Setting(
+    "sandbox.containment",
+    Choice(("auto", "cgroup", "none")),
+    "auto",
+    "Walls for local agents: auto takes what the host has; cgroup refuses to start without them.",
+)
 MEMORY_LIMIT: Final = Setting(
     "sandbox.memory_limit",
     AGENT_SIZE,
@@ -183,6 +189,12 @@ TOOL_WALLS: Final = Setting(
     ToolWalls(AGENT_SIZE),
     "[]",
     "Commands of an agent that get a wall or a host-wide lease of their own.",
+)
+TOOL_SHARE: Final = Setting(
+    "sandbox.tool_share",
+    Number(10, 100),
+    "75",
+    "Percent of an agent's memory that one of its walled commands may use, unless it says a size.",
 )
 _PERCENT: Final = Number(30, 99)
 SKIP_LOW: Final = Setting(

@@ -117,6 +117,15 @@ class LimitPassed:
 
 
 @dataclass(frozen=True, slots=True)
+class Noticed:
+    """Something about an attempt that people should read in its story; it decides nothing."""
+
+    at: float
+    attempt: Attempt
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
 class CheckpointWritten:
     at: float
     attempt: Attempt
@@ -192,6 +201,7 @@ Event = (
     | StopFound
     | Sampled
     | LimitPassed
+    | Noticed
     | CheckpointWritten
     | TimePassed
     | CancelRequested

@@ -31,20 +31,24 @@ class Again:
 def judge(run: Run, ended: Exit, policy: Policy) -> Verdict:
     """The verdict on an attempt that ended by itself."""
     if ended.code == 0:
-        note = "; one of its commands was killed at the memory wall" if ended.oom else ""
+        killed = ended.victim or "one of its commands"
+        note = f"; {killed} was killed at the memory wall" if ended.oom else ""
         return Verdict(Outcome.SUCCEEDED, f"exit code 0{note}")
     if ended.fleet_oom and run.losses >= policy.retry.fleet_ooms:
         text = f"killed at the fleet's wall {run.losses + 1} times; it does not fit beside others"
         return Verdict(Outcome.MEMORY_LIMIT_EXCEEDED, text, at_the_wall=True)
     if ended.fleet_oom:
-        text = "the kernel killed it at the fleet's wall, not at its own"
+        killed = ended.victim or "it"
+        text = f"the kernel killed {killed} at the fleet's wall, not at its own"
         return Verdict(Outcome.PREEMPTED, text, at_the_wall=True)
     if ended.oom:
         text = f"went over its memory limit of {format_size(run.limit_bytes)}"
+        text += f": the kernel killed {ended.victim}" if ended.victim else ""
         return Verdict(Outcome.MEMORY_LIMIT_EXCEEDED, text, at_the_wall=True)
     if ended.code == TRY_LATER or ended.retry_after_s is not None:
         return _later(run, ended, policy.retry)
-    return Verdict(Outcome.FAILED, f"ended with {ended}")
+    note = f"; {ended.note}" if ended.note else ""
+    return Verdict(Outcome.FAILED, f"ended with {ended}{note}")
 
 
 def again(run: Run, verdict: Verdict, policy: Policy, *, permanent: bool = False) -> Again | None:

@@ -79,6 +79,8 @@ class Exit:
     fleet_oom: bool = False  # the fleet's wall was hit, not the attempt's own
     retry_after_s: float | None = None  # a rate limit that named its time: later, not a failure
     peak_bytes: int | None = None
+    victim: str | None = None  # which process the kernel killed at the wall, for people
+    note: str | None = None  # what else the kernel refused it
 
     def __str__(self) -> str:
         if self.signal is not None:

@@ -26,6 +26,7 @@ from .events import (
     HeartbeatRemoved,
     Host,
     LimitPassed,
+    Noticed,
     PolicyChanged,
     PriorityChanged,
     Sampled,
@@ -92,6 +93,7 @@ AttemptEvent = (
     | AttemptLost
     | StopFound
     | LimitPassed
+    | Noticed
     | CheckpointWritten
 )
 Request = CancelRequested | PriorityChanged | FreezeRequested | ThawRequested
@@ -141,6 +143,8 @@ def _of_attempt(fleet: Fleet, event: AttemptEvent) -> None:
             stop(fleet, run, outcome=event.outcome, because=because, phase=killed)
         case LimitPassed():
             _over_limit(fleet, run, event.reason)
+        case Noticed():
+            fleet.amend(run, event.note)
         case CheckpointWritten():
             _checkpoint_written(fleet, run)
         case _:

@@ -16,20 +16,29 @@ from typing import Any, Final
 from paddock import __version__
 from paddock.api.desk import Facts
 from paddock.api.serving import ApiServer, CannotListen
+from paddock.config import settings as s
 from paddock.config.layers import HOST_FILE, load_settings, user_file
 from paddock.config.places import Places, plain_environment
 from paddock.config.policy import to_policy
 from paddock.core.events import CancelRequested, PolicyChanged
 from paddock.core.policy import Policy
 from paddock.daemon.ballast import Ballast
+from paddock.daemon.birthplace import settle
+from paddock.daemon.shims import Shims
 from paddock.drivers.fake.driver import FakeDriver
+from paddock.drivers.local.containment import Containment
+from paddock.drivers.local.containment.choosing import NoWalls, Wanted, choose, read_home
 from paddock.drivers.local.driver import DriverTrouble, LocalDriver
-from paddock.drivers.local.keeper.cgroups import leave_agents_cgroups
-from paddock.host.memory import LinuxProbe
+from paddock.drivers.local.keeper.cgroups import leave_agents_cgroups, leave_home
+from paddock.drivers.local.naming import instance_of
+from paddock.host.memory import MemoryUnreadable
+from paddock.host.probe import probe_for_this_machine
+from paddock.host.triggers import Alarms
 from paddock.logs.output import OutputStore
-from paddock.ports import Driver, Store
+from paddock.ports import Driver, HostProbe, Store
 from paddock.storage.errors import StoreError, StoreInUse
 from paddock.storage.sqlite import open_store
+from paddock.supervisor.black_boxes import BlackBoxes
 from paddock.supervisor.chores import Chores
 from paddock.supervisor.endings import Endings
 from paddock.supervisor.eyes import Eyes
@@ -41,6 +50,7 @@ SETTLE_S: Final = 10.0
 LOOK_AT_CONFIG_S: Final = 2.0
 EPOCH_TRIES: Final = 3
 BALLAST_S: Final = 5.0
+PRESSURE: Final = Path("/proc/pressure/memory")
 KILL_S: Final = 20.0  # for agents that are ended with the daemon; then by force
 
 log = logging.getLogger("paddock.daemon")
@@ -70,16 +80,31 @@ async def live(places: Places, *, listen: str | None) -> None:
     listen = listen or _listened_before(places)
     for trouble in leave_agents_cgroups():
         log.warning("%s", trouble)
-    probe = LinuxProbe()
-    policy = to_policy(load_settings(None), probe.sample().total_bytes)
+    try:
+        probe = probe_for_this_machine()
+    except MemoryUnreadable as error:
+        raise CannotStart(str(error)) from None
+    settings = load_settings(None)
+    policy = to_policy(settings, probe.sample().total_bytes)
     store = _open(places)
     try:
         inherited = inherit(store, policy)
-    except StoreError as error:
+        walls = _walls(places, policy, settings[s.CONTAINMENT])
+    except (StoreError, NoWalls) as error:
         store.close()
         raise CannotStart(str(error)) from None
     async with contextlib.AsyncExitStack() as stack:
-        await _Daemon(places, store, inherited, listen).live(stack, probe)
+        await _Daemon(places, store, inherited, walls, listen).live(stack, probe)
+
+
+def _walls(places: Places, policy: Policy, wanted: Wanted) -> Containment:
+    """After the store is ours: only one daemon makes itself at home."""
+    instance = instance_of(places.state)
+    if wanted != "none" and (trouble := settle(instance)) is not None:
+        log.warning("%s", trouble)
+    walls, why = choose(places.keeper, instance, wall_bytes=policy.wall_bytes, wanted=wanted)
+    log.info("agents live in: %s", why)
+    return walls
 
 
 def _open(places: Places) -> Store:
@@ -93,9 +118,15 @@ def _open(places: Places) -> Store:
 
 class _Daemon:
     def __init__(
-        self, places: Places, store: Store, inherited: Inheritance, listen: str | None
+        self,
+        places: Places,
+        store: Store,
+        inherited: Inheritance,
+        walls: Containment,
+        listen: str | None,
     ) -> None:
         self.places = places
+        self.walls = walls
         self.inherited = inherited
         self.listen = listen
         self.output = OutputStore(places.output)
@@ -107,6 +138,7 @@ class _Daemon:
         self.supervisor = Supervisor(inherited.fleet, store, inherited.clock, self.drivers, "local")
         self.ending = Ending(asyncio.Event())
         self.endings = Endings(self.supervisor, places.stdin)
+        self.boxes = BlackBoxes(self.supervisor, places.black_boxes)
         self.tasks: list[asyncio.Task[None]] = []
 
     def _local_driver(self) -> LocalDriver:
@@ -115,9 +147,11 @@ class _Daemon:
             output=self.places.output,
             epoch=self.epoch,
             restart=_restart(self.places, self.listen),
+            containment=self.walls,
+            tools=Shims(self.places.state),
         )
 
-    async def live(self, stack: contextlib.AsyncExitStack, probe: LinuxProbe) -> None:
+    async def live(self, stack: contextlib.AsyncExitStack, probe: HostProbe) -> None:
         stack.push_async_callback(self.supervisor.close)
         self._listen_to_signals()
         await stack.enter_async_context(self._working(self.supervisor.write()))
@@ -127,13 +161,27 @@ class _Daemon:
         await self._unless_over(recover(self.supervisor, self.inherited))
         await self._unless_over(self.endings.remember_beats())
         stack.push_async_callback(self.endings.finish)
-        eyes = Eyes(self.supervisor, probe)
+        stack.push_async_callback(self.boxes.finish)
+        eyes = Eyes(self.supervisor, probe, seen=self.boxes.seen)
         eyes.look()
+        stack.callback(self._be_rung(eyes).close)
         ballast = self.ballast.take_aboard
-        chores = Chores(self.supervisor, self.output, self.places.stdin, also=ballast)
+        kept = (self.output, self.boxes)
+        chores = Chores(self.supervisor, kept, self.places.stdin, also=ballast)
         for work in (eyes.watch(), chores.do(), self._watch_configuration()):
             await stack.enter_async_context(self._working(work))
         await self._serve()
+
+    def _be_rung(self, eyes: Eyes) -> Alarms:
+        """By the kernel, where it can: tasks wait for memory, or the fleet meets its wall."""
+        alarms = Alarms(lambda _: eyes.ring())
+        alarms.add_stall(PRESSURE)
+        home = read_home(self.places.keeper)
+        if home is not None and home.version == 2:
+            alarms.add_events(Path(home.fleet.path) / "memory.events")
+        elif home is not None:
+            alarms.add_oom(Path(home.fleet.path))
+        return alarms
 
     async def _unless_over(self, work: Coroutine[Any, Any, None]) -> None:
         """A start can be stopped like a life, and does not wait for a writer that has died."""
@@ -183,6 +231,7 @@ class _Daemon:
             keeper_pid=lambda: self.local.keeper_pid,
             stop=self.ending.ask,
             beat_while=self.endings.beat_while,
+            black_box=self.boxes.read,
         )
         server = ApiServer(
             *(self.supervisor, facts, self.output),
@@ -202,7 +251,10 @@ class _Daemon:
             await server.stop()
         # Only here, on purpose: after a bug the keeper brings us back. With nobody left to keep,
         # it goes too, and the next daemon gets a keeper of its own version.
-        self.local.leave(retire=not self.supervisor.fleet.live)
+        over = not self.supervisor.fleet.live
+        self.local.leave(retire=over)
+        if over:
+            leave_home()
         _listening_file(self.places).unlink(missing_ok=True)
 
     def _note_listening(self) -> None:
@@ -265,7 +317,9 @@ class _Daemon:
     def _reload(self) -> None:
         """The configuration again, also at SIGHUP. A mistake in it changes nothing."""
         try:
-            policy: Policy = to_policy(load_settings(None), LinuxProbe().sample().total_bytes)
+            total_bytes = probe_for_this_machine().sample().total_bytes
+            policy: Policy = to_policy(load_settings(None), total_bytes)
+            self.walls.set_wall(policy.wall_bytes)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the daemon lives
             log.error("the configuration is as before: %s", error)
             return

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -22,6 +22,8 @@ log = logging.getLogger("paddock.chores")
 
 
 class KeptOutput(Protocol):
+    """What is kept of a run beside the store: its output, its black box."""
+
     def remove(self, run: str) -> None: ...
 
 
@@ -29,13 +31,13 @@ class Chores:
     def __init__(
         self,
         supervisor: Supervisor,
-        output: KeptOutput,
+        kept: Sequence[KeptOutput],
         stdin: Path,
         *,
         also: Callable[[], None] = lambda: None,
     ) -> None:
         self._supervisor = supervisor
-        self._output = output
+        self._kept = kept
         self._stdin = stdin
         self._also = also
 
@@ -72,7 +74,8 @@ class Chores:
 
     def _drop_output(self, runs: Iterable[str]) -> None:
         for run in runs:
-            self._output.remove(run)
+            for kept in self._kept:
+                kept.remove(run)
 
     async def _drop_uploads(self) -> None:
         """What was handed over as stdin for a run that never came, or has ended."""

@@ -1,60 +1,99 @@
-"""The eyes: one look a tick at the host and at all agents, handed to the loop as one event."""
+"""The eyes: one look at the host and at all agents, handed to the loop as one event.
+
+Once a second while there is room; the closer the host is to its last step, the sooner again; and at
+once when the kernel rings.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import time
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from paddock.core.events import Host, Sampled
+from paddock.core.run import Attempt
+from paddock.host.pace import next_look_s
 from paddock.ports import HostProbe
 from paddock.supervisor.loop import Supervisor
 
 TICK_S: Final = 1.0
 # With nobody at work and nobody waiting a look only keeps the host's figures from growing stale.
 IDLE_TICK_S: Final = 5.0
+SHORTEST_S: Final = 0.05  # also for alarms, which may ring as often as they like
 
 log = logging.getLogger("paddock.eyes")
 
 
 class Eyes:
-    def __init__(self, supervisor: Supervisor, probe: HostProbe, *, tick_s: float = TICK_S) -> None:
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        probe: HostProbe,
+        *,
+        seen: Callable[[Mapping[Attempt, int]], None] = lambda _: None,
+        tick_s: float = TICK_S,
+    ) -> None:
+        """`seen` is told what each agent used, at every look."""
         self._supervisor = supervisor
+        self._seen = seen
         self._probe = probe
         self._tick_s = tick_s
         self._blind = False
+        self._rung = asyncio.Event()
+        self._host: Host | None = None
+        self._cost_s = 0.0
 
     def look(self) -> None:
+        began = time.thread_time()
         try:
             used = self._supervisor.hands.used_bytes()
         except OSError as error:  # no descriptor left: agents use what they used
             log.error("the agents' memory cannot be read: %s", error)
             used = {}
-        self._supervisor.post(Sampled(0.0, self._host(), used))
+        self._seen(used)
+        self._host = self._look_at_host()
+        self._supervisor.post(Sampled(0.0, self._host, used))
+        self._cost_s = time.thread_time() - began
+
+    def ring(self) -> None:
+        """The kernel has seen something: the next look is now."""
+        self._rung.set()
 
     async def watch(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
-            began = loop.time()
+            self._rung.clear()
             self.look()
-            fleet = self._supervisor.fleet
-            busy = bool(fleet.live or fleet.waiting)
-            tick_s = self._tick_s if busy else max(self._tick_s, IDLE_TICK_S)
-            # From the beginning of the last look: a slow one must not stretch the tick.
-            await self._rest(max(0.05, began + tick_s - loop.time()))
+            await asyncio.sleep(SHORTEST_S)
+            await self._rest(self._pause_s() - SHORTEST_S)
+
+    def _pause_s(self) -> float:
+        fleet, host = self._supervisor.fleet, self._host
+        if host is None or not (fleet.live or fleet.waiting):
+            return max(self._tick_s, IDLE_TICK_S)
+        soon_s = next_look_s(
+            host.available_bytes,
+            host.total_bytes,
+            look_cost_s=self._cost_s,
+            ladder=fleet.policy.ladder,
+        )
+        return min(self._tick_s, soon_s)
 
     async def _rest(self, seconds: float) -> None:
-        """Cut short when the first run comes to an idle fleet."""
-        fleet, ticks = self._supervisor.fleet, int(seconds / self._tick_s)
+        """Cut short when the kernel rings, or when the first run comes to an idle fleet."""
+        fleet = self._supervisor.fleet
         was_busy = bool(fleet.live or fleet.waiting)
-        for _ in range(ticks):
-            await asyncio.sleep(self._tick_s)
-            seconds -= self._tick_s
+        over_at = time.monotonic() + seconds
+        while (left_s := over_at - time.monotonic()) > 0 and not self._rung.is_set():
             if not was_busy and (fleet.live or fleet.waiting):
                 return
-        await asyncio.sleep(max(0.0, seconds))
+            try:
+                await asyncio.wait_for(self._rung.wait(), min(left_s, self._tick_s))
+            except TimeoutError:
+                continue
 
-    def _host(self) -> Host:
+    def _look_at_host(self) -> Host:
         try:
             host = self._probe.sample()
         except (OSError, ValueError) as error:

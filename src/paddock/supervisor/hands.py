@@ -18,7 +18,7 @@ from paddock.core.actions import (
 )
 from paddock.core.events import Emptied, Event, SpawnFailed
 from paddock.core.fleet import Fleet
-from paddock.core.run import Attempt, Starting, Stopping
+from paddock.core.run import Attempt, Run, Starting, Stopping
 from paddock.ports import Driver, Launch, Recipe, Stop
 
 DRIVER_LABEL: Final = "driver"
@@ -110,10 +110,11 @@ class Hands:
             self._tell(SpawnFailed(fleet.now, attempt, reason, permanent=True))
             return
         self._begun[attempt] = driver
-        driver.start(_launch(action, run.spec.name, recipe), self._tell)
+        driver.start(_launch(action, run, recipe), self._tell)
 
 
-def _launch(action: StartAttempt, name: str, recipe: Recipe) -> Launch:
+def _launch(action: StartAttempt, run: Run, recipe: Recipe) -> Launch:
+    assert isinstance(run.state, Starting)
     return Launch(
         attempt=action.attempt,
         command=recipe.command,
@@ -121,7 +122,10 @@ def _launch(action: StartAttempt, name: str, recipe: Recipe) -> Launch:
         directory=recipe.directory,
         limit_bytes=action.limit_bytes,
         resume=action.resume,
-        name=name,
+        name=run.spec.name,
+        group=run.spec.group,
+        priority=run.priority,
+        expected_bytes=run.state.hold.expected_bytes,
         stdin=recipe.stdin,
         labels=recipe.labels,
     )

@@ -28,7 +28,7 @@ from paddock.core.events import (
     Submitted,
     TimePassed,
 )
-from paddock.core.fleet import Fleet
+from paddock.core.fleet import Change, Fleet
 from paddock.core.policy import Policy
 from paddock.core.run import Attempt, Ended, Live, Run
 from paddock.core.step import step
@@ -79,6 +79,7 @@ class Supervisor:
         self.outcomes: Counter[str] = Counter()  # of all ended runs that the store keeps
         self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.on_parting: list[Callable[[Parting], None]] = []
+        self.on_change: list[Callable[[Change], None]] = []
         self._mailbox: deque[Letter] = deque()
         self._thinking = False
         self._known_beats = dict(fleet.heartbeats)
@@ -361,6 +362,8 @@ class Supervisor:
             self.hands.perform(action, self.fleet, recipe)
         for change in thought.step.changes:
             before, run = change.before, change.run
+            for tell in self.on_change:
+                tell(change)
             if isinstance(before, Live) and not run.live:
                 self.hands.forget(Attempt(run.id, before.attempt))
             if isinstance(run.state, Ended):

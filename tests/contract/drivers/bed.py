@@ -33,6 +33,7 @@ class Bed:
     # Whether the agent can be told things: a real one needs a moment after its start.
     is_awake: Callable[[Attempt], bool] = lambda _: True
     finish: Callable[[], Awaitable[None]] = _nothing
+    patience_s: float = WITHIN_S
     heard: list[Event] = field(default_factory=list)
     begun: set[Attempt] = field(default_factory=set)
 
@@ -72,8 +73,9 @@ class Bed:
         await self.hear(Started, attempt)
         await self.until(lambda: self.is_awake(attempt))
 
-    async def until(self, condition: Callable[[], bool], within_s: float = WITHIN_S) -> None:
+    async def until(self, condition: Callable[[], bool], within_s: float | None = None) -> None:
         loop = asyncio.get_running_loop()
+        within_s = within_s or self.patience_s
         give_up_at = loop.time() + within_s
         while not condition():
             if loop.time() > give_up_at:

@@ -7,10 +7,14 @@ from pathlib import Path
 import pytest
 
 from paddock.core.run import Attempt
+from paddock.core.units import GIB
 from paddock.drivers.fake.driver import FakeDriver
 from tests.contract.drivers.bed import Bed, MakeBed
+from tests.integration.container.engine_room import lacking
+from tests.integration.container.pasture import Pasture
 from tests.kit.keeping import agent
 from tests.kit.stable import Stable
+from tests.kit.walls import WalledStable
 
 
 async def fake(directory: Path) -> Bed:
@@ -42,9 +46,40 @@ async def local(directory: Path) -> Bed:
     )
 
 
-BEDS: dict[str, MakeBed] = {"fake": fake, "local": local}
+async def walls(directory: Path) -> Bed:
+    stable = WalledStable(directory, wall_bytes=16 * GIB)
+    return Bed(
+        driver=stable.driver,
+        speak=lambda *words: tuple(agent("scripted", *words)),
+        directory=directory,
+        missing_command=("no-such-command",),
+        output=stable.written,
+        is_awake=lambda attempt: (directory / f"awake.{attempt.run}.{attempt.number}").exists(),
+        finish=stable.go_home,
+        begun=stable.known,
+    )
+
+
+async def podman(directory: Path) -> Bed:
+    pasture = Pasture(directory)
+    return Bed(
+        driver=pasture.driver,
+        speak=lambda *words: tuple(agent("scripted", *words)),
+        directory=directory,
+        missing_command=("no-such-command",),
+        output=pasture.written,
+        is_awake=lambda attempt: (directory / f"awake.{attempt.run}.{attempt.number}").exists(),
+        finish=pasture.go_home,
+        begun=pasture.known,
+        patience_s=60.0,  # fifty containers at once take two cores 10 s
+    )
+
+
+BEDS: dict[str, MakeBed] = {"fake": fake, "local": local, "walls": walls, "podman": podman}
 
 
 @pytest.fixture(params=BEDS)
 def make_bed(request: pytest.FixtureRequest) -> MakeBed:
+    if request.param == "podman" and (reason := lacking()) is not None:
+        pytest.skip(reason)
     return BEDS[request.param]

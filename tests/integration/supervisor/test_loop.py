@@ -251,7 +251,8 @@ def test_queued_runs_survive_the_daemon(tmp_path: Path) -> None:
         path = tmp_path / "state" / "paddock.db"
         store = open_store(path)
         async with supervised(store) as one:
-            for n in range(5):
+            await one.submit(a_spec("r0", memory="8G"), "sleep=60")
+            for n in range(1, 5):
                 await one.submit(a_spec(f"r{n}", memory="8G"), "sleep=0.05")
             assert isinstance(one.run("r4").state, Queued)
         store.close()

@@ -129,6 +129,12 @@ def test_a_high_mark_set_for_large_runs_does_not_bind_a_small_one() -> None:
     assert found.high_bytes(2 * GIB) == Share(75).of(2 * GIB)
 
 
+def test_a_tool_wall_may_be_a_plain_name() -> None:
+    found = run_defaults(settings("sandbox: {tool_walls: [pytest, {command: npm}]}"), 16 * GIB)
+    assert found.tool_walls == (ToolWall(command="pytest"), ToolWall(command="npm"))
+    assert found.tool_share == 75
+
+
 def test_tool_walls_are_kept() -> None:
     text = "sandbox: {tool_walls: [{command: 'cargo*', memory: 6G, lease: build}]}"
     (wall,) = run_defaults(settings(text), 64 * GIB).tool_walls

@@ -69,7 +69,7 @@ def test_ranges_agree_with_the_reader_at_both_ends(setting: Setting[Any]) -> Non
         {"performance": {"agent_timeot": 900}},
         {"performance": {"max_concurrent_agents": "many"}},
         {"sandbox": {"memory_limit": "4 Gigs"}},
-        {"sandbox": {"tool_walls": [{"command": "pytest"}]}},
+        {"sandbox": {"tool_walls": [{"lease": "tests"}]}},
         {"profiles": {"a b": {}}},
         {"profiles": {"night": {"agent_timout": 900}}},
         [],

@@ -24,6 +24,7 @@ from paddock.core.events import (
     Exited,
     FreezeRequested,
     LimitPassed,
+    Noticed,
     PolicyChanged,
     Sampled,
     Started,
@@ -163,6 +164,16 @@ def test_a_limit_passed_without_a_kill_stops_it() -> None:
     assert actions == [TerminateAttempt(Attempt("a", 1), "throttled for 30 s")]
     yard.end("a", 0)
     assert yard.outcome("a") is Outcome.MEMORY_LIMIT_EXCEEDED
+
+
+def test_what_is_noticed_is_in_its_story_and_decides_nothing() -> None:
+    yard = running()
+    before = yard["a"]
+    assert yard.tell(Noticed(yard.now, yard.attempt("a"), "left its cgroup")) == []
+    assert yard["a"] == before
+    assert [change.because for change in yard.fleet.changes] == ["left its cgroup"]
+    yard.tell(Noticed(yard.now, Attempt("a", 9), "of another attempt"))
+    assert yard.fleet.changes == []
 
 
 def test_a_soft_limit_is_held_by_sampling() -> None:

@@ -49,6 +49,8 @@ def test_reasons_have_their_numbers() -> None:
     assert judge(a_run(), Exit(None, signal=11), POLICY).because == "ended with signal 11"
     oom = judge(a_run(), Exit(None, signal=9, oom=True), POLICY)
     assert oom.because == "went over its memory limit of 2 GiB"
+    known = judge(a_run(), Exit(signal=9, oom=True, victim="pytest (1.9 GiB)"), POLICY)
+    assert known.because == f"{oom.because}: the kernel killed pytest (1.9 GiB)"
 
 
 def test_without_retries_a_failure_is_the_end() -> None:

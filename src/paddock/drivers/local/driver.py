@@ -10,6 +10,7 @@ import asyncio
 import logging
 import os
 import signal
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -23,12 +24,13 @@ from paddock.drivers.local.keeper.protocol import BadMessage
 from paddock.drivers.local.keepers import DriverTrouble, Keepers
 from paddock.drivers.local.life import Life, Phase, Tell
 from paddock.drivers.local.line import Message
-from paddock.drivers.local.memory import Marks, Meter
-from paddock.drivers.local.naming import Names, attempt_in, instance_of, make_sign, remove
-from paddock.drivers.local.orders import order_of
+from paddock.drivers.local.memory import Marks
+from paddock.drivers.local.naming import Names, Tools, attempt_in, instance_of, make_sign, remove
+from paddock.drivers.local.orders import facts_of, order_of, walls_of
 from paddock.drivers.local.orphans import REASON, Orphans
 from paddock.drivers.local.pressing import Pressing
 from paddock.drivers.local.telling import Telling
+from paddock.drivers.local.watching import Watching
 from paddock.ports import Guarantees, Launch, Stop
 
 __all__ = ["DriverTrouble", "LocalDriver"]
@@ -39,7 +41,7 @@ log = logging.getLogger("paddock.local")
 class LocalDriver:
     """First `connect`, then in the event loop `adopt`, then the rest of `ports.Driver`."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but two have their usual values
         self,
         keeper: Path,
         output: Path,
@@ -47,9 +49,11 @@ class LocalDriver:
         epoch: int,
         restart: Mapping[str, object] | None = None,
         containment: Containment | None = None,
+        tools: Tools = lambda _, __: None,
     ) -> None:
         self.on_superseded: Callable[[], None] = lambda: None
         self._output = output
+        self._tools = tools
         self._containment = containment or NoContainment()
         self._keepers = Keepers(keeper, epoch=epoch, restart=restart)
         self._estate = Estate(keeper)
@@ -57,8 +61,8 @@ class LocalDriver:
         self._found: dict[str, Message] = {}
         self._unsaid: dict[str, str] = {}  # forgotten while no keeper was there: mark and FIFO
         self._marks = Marks()
-        self._meter = Meter(self._marks)
         self._orphans = Orphans(self._marks, gone=lambda life: self._telling.lost(life, REASON))
+        self._watching = Watching(self._containment, self._marks)
         self._pressing = Pressing(self._keepers, self._orphans, self._containment, self._marks)
         self._has_adopted = False
 
@@ -69,7 +73,7 @@ class LocalDriver:
             parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._output.mkdir(mode=0o700, parents=True, exist_ok=True)
             live = self._keepers.directory / "attempts"
-            self._names = Names(self._output, live, instance_of(parent))
+            self._names = Names(self._output, live, instance_of(parent), self._tools)
             self._checkpoints = Checkpoints(self._names)
             self._telling = Telling(self._names, self._containment, over=self._life_over)
             records = self._keepers.connect()
@@ -93,6 +97,7 @@ class LocalDriver:
         self._checkpoints.close()
         self._lives.clear()
         self._keepers.close()
+        self._containment.close()
 
     def leave(self, *, retire: bool = False) -> None:
         """On purpose: the keeper does not bring this daemon back. Retired, it goes when empty."""
@@ -135,7 +140,8 @@ class LocalDriver:
         problem = self._names.problem(life.attempt)
         if problem is not None:
             raise ValueError(problem)
-        place = self._containment.prepare(life.attempt, limit_bytes=launch.limit_bytes)
+        place = self._containment.prepare(life.attempt, walls_of(launch), priority=launch.priority)
+        self._names.keep_facts(life.attempt, facts_of(launch))
         life.order = order_of(launch, self._names, place, others=len(self._lives))
 
     def _ask_to_start(self, life: Life) -> None:
@@ -210,14 +216,8 @@ class LocalDriver:
     # -- looking --------------------------------------------------------------------------
 
     def used_bytes(self) -> Mapping[Attempt, int]:
-        counted = [life for life in self._lives.values() if not life.is_over]
-        known = self._containment.used_bytes([life.attempt for life in counted])
-        if known is None:
-            used = self._meter.look(counted, self._keepers.pid)
-            known = {life.attempt: used[life.mark] for life in counted}
-        for life in counted:
-            life.peak_bytes = max(life.peak_bytes, known.get(life.attempt, 0))
-        return known
+        counted = {life.attempt: life for life in self._lives.values() if not life.is_over}
+        return self._watching.look(counted, self._keepers.pid, now=time.monotonic())
 
     def adopt(self, tell: Tell) -> frozenset[Attempt]:
         """Told from the next turn of the loop on: first `StopFound`, then how it ended."""
@@ -231,6 +231,7 @@ class LocalDriver:
         self._found = {}
         self._has_adopted = True
         self._adopt_from_the_dead(tell)
+        self._containment.adopt(self._lives)
         return frozenset(self._lives)
 
     def _adopt_from_the_dead(self, tell: Tell) -> None:
@@ -301,6 +302,7 @@ class LocalDriver:
             self._unsaid[life.mark] = fifo
         for sign in self._names.signs(life.attempt) if life.has_signs else ():
             remove(sign)
+        remove(self._names.facts(life.attempt))
         self._containment.remove(life.attempt)
 
     # -- what the keeper says -------------------------------------------------------------

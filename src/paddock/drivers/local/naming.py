@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import secrets
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,8 @@ OURS: Final = "PADDOCK_"
 # What `paddock` inside an agent needs to find the daemon that its submitter spoke with.
 HANDED_ON: Final = ("PADDOCK_STATE", "PADDOCK_PROFILE")
 FIFO: Final = "fifo"
+# From a run's labels and PATH: a directory to put in front of it, with shims for walled commands.
+Tools = Callable[[Mapping[str, str], str], str | None]
 
 log = logging.getLogger("paddock.local")
 
@@ -27,7 +30,10 @@ log = logging.getLogger("paddock.local")
 class Names:
     """Paths as text: they are made a dozen times for each attempt."""
 
-    def __init__(self, output: Path, live: Path, instance: str) -> None:
+    def __init__(
+        self, output: Path, live: Path, instance: str, tools: Tools = lambda _, __: None
+    ) -> None:
+        self._tools = tools
         self._output = output
         self._live = live
         self.instance = instance
@@ -56,6 +62,17 @@ class Names:
 
     def soft_timeout(self, attempt: Attempt) -> str:
         return self._file(attempt, "soft-timeout")
+
+    def facts(self, attempt: Attempt) -> str:
+        return self._file(attempt, "facts")
+
+    def keep_facts(self, attempt: Attempt, text: str) -> None:
+        """For rescues; what cannot be written down keeps nobody from starting."""
+        try:
+            self._live.mkdir(mode=0o700, exist_ok=True)
+            keep(self.facts(attempt), text)
+        except OSError as error:
+            log.warning("a rescue will not know the name of %s: %s", attempt.run, error)
 
     def checkpoint_request(self, attempt: Attempt) -> str:
         return self._file(attempt, "checkpoint-request")
@@ -93,7 +110,11 @@ class Names:
             "PADDOCK_CHECKPOINT_REQUEST": self.checkpoint_request(attempt),
             "PADDOCK_CHECKPOINT_WRITTEN": self.checkpoint_written(attempt),
         }
-        return given | ({"PADDOCK_RESUME": "1"} if launch.resume else {})
+        given |= {"PADDOCK_RESUME": "1"} if launch.resume else {}
+        shims = self._tools(launch.labels, given.get("PATH", os.defpath))
+        if shims is not None:
+            given["PATH"] = f"{shims}{os.pathsep}{given.get('PATH', os.defpath)}"
+        return given
 
 
 def make_sign(path: str) -> None:
@@ -103,6 +124,16 @@ def make_sign(path: str) -> None:
         os.close(os.open(path, flags, 0o600))
     except OSError as error:
         log.warning("an agent is told by signal only: %s", error)
+
+
+def keep(path: str, text: str) -> None:
+    """A small file of ours, new."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+    file = os.open(path, flags, 0o600)
+    try:
+        os.write(file, text.encode())
+    finally:
+        os.close(file)
 
 
 def remove(path: str) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Mapping
 from typing import Any, Final
 
+from paddock.cgroups.files import number
+from paddock.cgroups.group import Walls
 from paddock.drivers.local.containment import Place
 from paddock.drivers.local.naming import Names
 from paddock.ports import Launch
@@ -34,6 +38,34 @@ def order_of(launch: Launch, names: Names, place: Place, *, others: int) -> dict
         **({} if umask is None else {"umask": umask}),
         **({} if others < MANY else {"pipe_bytes": SMALL_PIPE_BYTES}),
     }
+
+
+def walls_of(launch: Launch) -> Walls:
+    """As the submission's labels say them; what is no number was checked before, and is none."""
+    labels = launch.labels
+    high, pids = number(labels.get("memory_high", "")), number(labels.get("pids", ""))
+    try:
+        cpus = float(labels["cpu"])
+    except (KeyError, ValueError):
+        cpus = None
+    # After an out-of-memory kill it may be tried with a larger limit: the label knows the first.
+    high = None if high is None or not 0 < high < launch.limit_bytes else high
+    return Walls(limit_bytes=launch.limit_bytes, high_bytes=high, pids=pids or None, cpus=cpus)
+
+
+def facts_of(launch: Launch) -> str:
+    """What a rescue needs to know of an attempt when no daemon answers: one line of JSON."""
+    facts = {
+        "run": launch.attempt.run,
+        "attempt": launch.attempt.number,
+        "name": launch.name,
+        "group": launch.group,
+        "priority": int(launch.priority),
+        "limit_bytes": launch.limit_bytes,
+        "expected_bytes": launch.expected_bytes,
+        "begun_at": time.time(),
+    }
+    return json.dumps(facts)
 
 
 def umask_of(labels: Mapping[str, str]) -> int | None:

@@ -21,6 +21,7 @@ PEAK_FLOOR_BYTES: Final = 24 << 20
 # the attempt is not cleared away before it is empty.
 UNDRAINED_AT_MOST_S: Final = 10.0
 UNDRAINED_AGAIN_S: Final = 0.25
+STRAYS_AGAIN_S: Final = 0.02
 
 
 class Telling:
@@ -51,7 +52,21 @@ class Telling:
             self.started(life)
             if life.exit is None:
                 life.exit = self._exit(life, record)
-            life.empty = bool(record.get("empty", True))
+            life.empty = bool(record.get("empty", True)) and not self._has_strays(life)
+            self.settle(life)
+
+    def _has_strays(self, life: Life) -> bool:
+        """Those that the keeper cannot see: without the mark, its parent and its session they are
+        still in the cgroup, and leave it dead."""
+        if not self._containment.pids(life.attempt):
+            return False
+        self._containment.kill(life.attempt)
+        asyncio.get_running_loop().call_later(STRAYS_AGAIN_S, self._look_for_strays, life)
+        return True
+
+    def _look_for_strays(self, life: Life) -> None:
+        if not life.is_over and not life.empty and not self._has_strays(life):
+            life.empty = True
             self.settle(life)
 
     def watch_output(self, life: Life) -> None:
@@ -136,13 +151,18 @@ class Telling:
         toll = self._containment.toll(life.attempt)
         high_water = record.get("max_rss_bytes") or 0
         known = high_water if high_water >= PEAK_FLOOR_BYTES else 0
-        peak_bytes = max(known, life.peak_bytes, toll.peak_bytes or 0)
+        if self._containment.holds(life.attempt):
+            # It has pages of files in it, which are nobody's: at most the wall was the agent's.
+            known = min(known, life.limit_bytes) if toll.peak_bytes is None else toll.peak_bytes
+        peak_bytes = max(known, life.peak_bytes)
         return Exit(
             code=record.get("exit_code"),
             signal=record.get("signal"),
             oom=toll.oom,
             fleet_oom=toll.fleet_oom,
             peak_bytes=peak_bytes or None,
+            victim=toll.victim,
+            note=toll.note,
         )
 
     def _hear_trouble(self, trouble: str | None) -> None:

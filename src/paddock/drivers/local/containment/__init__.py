@@ -1,6 +1,6 @@
 """Walls around local attempts: what the driver asks of them. One module a kind; `none` has none.
 
-Whatever a kind cannot do itself it answers with False or None, and the driver does it process by
+Whatever a kind cannot do itself it answers with False or nothing, and the driver does it process by
 process. Cgroups of agents are named `…/paddock…/fleet/LEAF`, with the supervisor's beside `fleet`:
 `keeper/cgroups.py` knows by that path who was started inside an agent.
 """
@@ -11,7 +11,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from paddock.core.run import Attempt
+from paddock.cgroups.group import Walls
+from paddock.core.run import Attempt, Priority
 from paddock.ports import Guarantees
 
 
@@ -30,6 +31,17 @@ class Toll:
     oom: bool = False
     fleet_oom: bool = False
     peak_bytes: int | None = None  # None: nobody counted
+    victim: str | None = None  # the process that was killed at the wall, for people
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something seen at a wall. `over`: it counts as passed, and the attempt is to be stopped."""
+
+    attempt: Attempt
+    text: str
+    over: bool = False
 
 
 class Containment(Protocol):
@@ -38,11 +50,29 @@ class Containment(Protocol):
     @property
     def guarantees(self) -> Guarantees: ...
 
-    def prepare(self, attempt: Attempt, *, limit_bytes: int) -> Place:
+    def prepare(self, attempt: Attempt, walls: Walls, *, priority: Priority) -> Place:
         """A fresh place for a new attempt. OSError: it cannot be had, and nothing is started."""
 
-    def used_bytes(self, attempts: Collection[Attempt]) -> Mapping[Attempt, int] | None:
-        """None: nobody counts, and the processes are added up."""
+    def adopt(self, attempts: Collection[Attempt]) -> None:
+        """Those that an earlier daemon prepared; what is left of others is cleared away."""
+
+    def look(self) -> Mapping[Attempt, int]:
+        """What those use whose memory it counts; of the others the processes are added up."""
+
+    def notices(self, now: float) -> list[Notice]:
+        """What was seen at the walls since the last time; after each `look`."""
+
+    def holds(self, attempt: Attempt) -> bool:
+        """Whether it has walls around this one."""
+
+    def pids(self, attempt: Attempt) -> frozenset[int]:
+        """Every process inside, marked or not."""
+
+    def is_inside(self, attempt: Attempt, where: Mapping[str, str]) -> bool:
+        """Whether a process with these cgroups (`cgroups.mounts.cgroups_of`) is."""
+
+    def take_back(self, attempt: Attempt, pid: int) -> bool:
+        """Put one that left back inside."""
 
     def kill(self, attempt: Attempt) -> bool: ...
 
@@ -54,3 +84,8 @@ class Containment(Protocol):
 
     def remove(self, attempt: Attempt) -> None:
         """The attempt is empty and forgotten."""
+
+    def set_wall(self, limit_bytes: int) -> None:
+        """The wall around all of them."""
+
+    def close(self) -> None: ...

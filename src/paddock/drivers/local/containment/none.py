@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from paddock.core.run import Attempt
-from paddock.drivers.local.containment import Place, Toll
+from paddock.cgroups.group import Walls
+from paddock.core.run import Attempt, Priority
+from paddock.drivers.local.containment import Notice, Place, Toll
 from paddock.ports import Guarantees
 
 _GUARANTEES: Final = Guarantees(
@@ -30,11 +31,29 @@ class NoContainment:
     def guarantees(self) -> Guarantees:
         return _GUARANTEES
 
-    def prepare(self, attempt: Attempt, *, limit_bytes: int) -> Place:  # noqa: ARG002
+    def prepare(self, attempt: Attempt, walls: Walls, *, priority: Priority) -> Place:  # noqa: ARG002
         return Place()
 
-    def used_bytes(self, attempts: Collection[Attempt]) -> Mapping[Attempt, int] | None:  # noqa: ARG002
-        return None
+    def adopt(self, attempts: Collection[Attempt]) -> None:
+        pass
+
+    def look(self) -> Mapping[Attempt, int]:
+        return {}
+
+    def notices(self, now: float) -> list[Notice]:  # noqa: ARG002
+        return []
+
+    def holds(self, attempt: Attempt) -> bool:  # noqa: ARG002
+        return False
+
+    def pids(self, attempt: Attempt) -> frozenset[int]:  # noqa: ARG002
+        return frozenset()
+
+    def is_inside(self, attempt: Attempt, where: Mapping[str, str]) -> bool:  # noqa: ARG002
+        return False
+
+    def take_back(self, attempt: Attempt, pid: int) -> bool:  # noqa: ARG002
+        return False
 
     def kill(self, attempt: Attempt) -> bool:  # noqa: ARG002
         return False
@@ -49,4 +68,10 @@ class NoContainment:
         return Toll()
 
     def remove(self, attempt: Attempt) -> None:
+        pass
+
+    def set_wall(self, limit_bytes: int) -> None:
+        pass
+
+    def close(self) -> None:
         pass

@@ -12,7 +12,7 @@ import socket
 import stat
 import sys
 
-from .cgroups import leave_agents_cgroups
+from .cgroups import leave_agents_cgroups, leave_home
 from .children import REPORT_PREFIX, Children
 from .connection import listen
 from .journal import Journal
@@ -45,6 +45,7 @@ def be_born(words: list[str]) -> None:
     if "foreground" not in settings:
         detach(settings.get("log", "/dev/null"))
     serve(directory, listener, settings)
+    leave_home()
     os.close(lock)
 
 

@@ -1,4 +1,4 @@
-"""Leaving an agent's cgroup at birth, for the keeper and the daemon.
+"""Leaving an agent's cgroup at birth, and the supervisor's at the end; for keeper and daemon.
 
 Who is started inside an agent must not be charged to it, frozen with it or killed with it. Told by
 the path and not by the environment, which an agent may have cleared: agents live in
@@ -6,7 +6,7 @@ the path and not by the environment, which an agent may have cleared: agents liv
 """
 
 # pathlib would cost 1.4 MB and contextlib 0.6 MB of memory.
-# ruff: noqa: PTH102, PTH123, SIM105
+# ruff: noqa: PTH102, PTH106, PTH123, SIM105
 from __future__ import annotations
 
 import os
@@ -43,11 +43,38 @@ def home_of(path: str) -> str | None:
     return None
 
 
+def leave_home(proc: str = "/proc/self") -> None:
+    """With no agent left: up, and the last one who leaves takes the empty cgroups along.
+
+    Where processes may not live above (v2, below other than its root) everything stays as it is,
+    for the next daemon.
+    """
+    mounts = _mounts(f"{proc}/mountinfo")
+    for line in _lines(f"{proc}/cgroup"):
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]
+        parts = path.split("/")
+        if len(parts) < 3 or parts[-1] != SUPERVISOR or not parts[-2].startswith(OURS):
+            continue
+        home = _place(mounts, controllers, "/".join(parts[:-1]))
+        if home is None:
+            continue
+        try:
+            _join(home.rpartition("/")[0])
+            for directory in (f"{home}/{SUPERVISOR}", f"{home}/{FLEET}", home):
+                os.rmdir(directory)
+        except OSError:
+            continue
+
+
 def _enter(directory: str) -> None:
     try:
         os.mkdir(directory)
     except FileExistsError:
         pass
+    _join(directory)
+
+
+def _join(directory: str) -> None:
     with open(f"{directory}/cgroup.procs", "w", encoding="ascii") as file:
         file.write("0")
 

@@ -1,0 +1,80 @@
+"""Reading and writing the small files of a cgroup. What is written is read back."""
+
+# os instead of pathlib: these are read for every agent, every second, and by `paddock relieve` on
+# a machine that has hardly any memory left.
+# ruff: noqa: PTH123
+from __future__ import annotations
+
+import os
+
+LARGEST_FILE = 64 * 1024  # memory.stat has 2 to 4 KiB; cgroup.procs may have more than one page
+
+
+class NotSet(OSError):
+    """A wall that the kernel did not take, or took differently: nothing may rely on it."""
+
+
+def read(path: str) -> str:
+    with open(path, "rb", buffering=0) as file:
+        pieces = []
+        while piece := file.read(LARGEST_FILE):
+            pieces.append(piece)
+    return b"".join(pieces).decode("ascii", "replace")
+
+
+def read_or_empty(path: str) -> str:
+    try:
+        return read(path)
+    except OSError:
+        return ""
+
+
+def write(path: str, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, text.encode())
+    finally:
+        os.close(descriptor)
+
+
+def number(text: str) -> int | None:
+    """None for `max`, which is no number, and for whatever else is none."""
+    text = text.strip()
+    return int(text) if text.isascii() and text.isdigit() else None
+
+
+def table(text: str) -> dict[str, int]:
+    """Lines of `name value`."""
+    found = {}
+    for line in text.splitlines():
+        name, _, value = line.partition(" ")
+        if value.isdigit():
+            found[name] = int(value)
+    return found
+
+
+def put(path: str, value: str | int) -> None:
+    """Raises NotSet unless the file then says what was written; sizes are rounded to pages."""
+    wanted = str(value)
+    try:
+        write(path, wanted)
+        found = read(path).split("\n", 1)[0].strip()
+    except OSError as error:
+        raise NotSet(
+            error.errno, f"{path} could not be set to {wanted}: {error.strerror}"
+        ) from None
+    if not _same(wanted, found):
+        raise NotSet(None, f"{path} says {found or 'nothing'} after {wanted} was written to it")
+
+
+def _same(wanted: str, found: str) -> bool:
+    if wanted == found:
+        return True
+    one, other = number(wanted), number(found)
+    page = os.sysconf("SC_PAGE_SIZE")
+    return one is not None and other is not None and one - page < other <= one
+
+
+def pids_in(path: str) -> list[int]:
+    """Of a `cgroup.procs`; 0 stands for one that this PID namespace cannot see."""
+    return [pid for word in read_or_empty(path).split() if (pid := number(word))]

@@ -1,0 +1,80 @@
+"""Where the hierarchies of cgroups are mounted, and where in them a process lives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .files import read_or_empty
+
+UNIFIED = "unified"  # the name of the v2 hierarchy here; the kernel gives it none
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """`root` is the part of the hierarchy that is mounted at `point`; in a container not all is."""
+
+    controllers: frozenset[str]  # only UNIFIED for v2: there they differ from cgroup to cgroup
+    root: str
+    point: str
+
+    def path(self, cgroup: str) -> str | None:
+        """The directory of a cgroup as /proc names it; None if this mount does not show it."""
+        if ".." in cgroup.split("/"):
+            return self.point
+        if self.root == "/":
+            return self.point + cgroup.rstrip("/")
+        if cgroup == self.root or cgroup.startswith(self.root + "/"):
+            return self.point + cgroup[len(self.root) :].rstrip("/")
+        return None
+
+
+def mounts(proc: str = "/proc") -> list[Mount]:
+    """Lines are `31 24 0:26 ROOT POINT options … - cgroup SOURCE rw,memory` (proc(5))."""
+    found = []
+    for line in read_or_empty(f"{proc}/self/mountinfo").splitlines():
+        before, _, after = line.partition(" - ")
+        fields, kind = before.split(" "), after.split(" ")
+        if len(fields) < 5 or len(kind) < 3 or kind[0] not in ("cgroup", "cgroup2"):
+            continue
+        options = frozenset(kind[2].split(","))
+        controllers = frozenset({UNIFIED}) if kind[0] == "cgroup2" else options
+        found.append(Mount(controllers, _plain(fields[3]), _plain(fields[4])))
+    return found
+
+
+def cgroups_of(pid: int | str = "self", proc: str = "/proc") -> dict[str, str]:
+    """By controller, as /proc names them: lines are `4:memory:/a/b` and `0::/a/b`."""
+    found = {}
+    for line in read_or_empty(f"{proc}/{pid}/cgroup").splitlines():
+        _, names, path = (*line.split(":", 2), "", "")[:3]
+        for name in names.split(",") if names else (UNIFIED,):
+            found[name] = path
+    return found
+
+
+def directories_of(pid: int | str = "self", proc: str = "/proc") -> dict[str, str]:
+    """The directory of each of its cgroups, by controller, as far as they are mounted."""
+    found: dict[str, str] = {}
+    known = mounts(proc)
+    for name, cgroup in cgroups_of(pid, proc).items():
+        for mount in known:
+            path = mount.path(cgroup) if name in mount.controllers else None
+            if path is not None:
+                found[name] = path
+                break
+    return found
+
+
+def top_of(controller: str, proc: str = "/proc") -> str | None:
+    """Where a hierarchy is mounted: the highest that can be seen of it."""
+    for mount in mounts(proc):
+        if controller in mount.controllers:
+            return mount.point
+    return None
+
+
+def _plain(path: str) -> str:
+    """mountinfo writes space, tab, newline and backslash in octal."""
+    for code, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        path = path.replace(code, char)
+    return path

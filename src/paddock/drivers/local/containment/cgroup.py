@@ -1,0 +1,227 @@
+"""Hard walls: a fresh cgroup for every attempt, below one with the fleet's own wall (ISO-2, ISO-7).
+
+An attempt's `RUN.N` carries the walls; its processes live in `RUN.N/main`, so that a single command
+of it can have a wall of its own beside `main`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import logging
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from paddock.cgroups.files import number, read_or_empty
+from paddock.cgroups.group import Counters, Group, Walls
+from paddock.cgroups.home import FLEET, Home
+from paddock.cgroups.v2 import Group2
+from paddock.core.run import Attempt, Priority
+from paddock.drivers.local.containment import Notice, Place, Toll
+from paddock.drivers.local.containment.dwell import DWELL_S
+from paddock.drivers.local.containment.leaf import Leaf, attempt_of, name_of
+from paddock.drivers.local.containment.victims import KernelLog
+from paddock.ports import Guarantees
+
+# The kernel adds this to an agent's size, in thousandths of the fleet's wall: one of low priority
+# goes before one of high priority that is larger by less than three quarters of the wall. Raising
+# it is everybody's right.
+OOM_SCORES: Final = {
+    Priority.CRITICAL: 100,
+    Priority.HIGH: 250,
+    Priority.NORMAL: 500,
+    Priority.LOW: 1000,
+}
+CACHE_SHARE: Final = 0.1  # of a peak that is mostly page cache, nothing is learned
+LOWER_WALL_SLACK: Final = 16 << 20
+
+log = logging.getLogger("paddock.walls")
+
+
+class CgroupContainment:
+    def __init__(self, home: Home, *, dwell_s: float = DWELL_S) -> None:
+        self._dwell_s = dwell_s
+        self._fleet = home.fleet
+        self._leaves: dict[Attempt, Leaf] = {}
+        self._leftovers: dict[str, Group] = {}
+        self._wall_bytes: int | None = None  # to be set; None once it is
+        self._kernel_log = KernelLog()
+        self._hierarchies = home.hierarchies
+        lacks = self._fleet.missing()
+        self.guarantees = Guarantees(
+            name=f"local (cgroup v{home.version})",
+            hard_memory_wall=True,
+            kills_whole_tree=True,
+            can_freeze="freeze" not in lacks,
+            survives_daemon=True,
+        )
+
+    # -- an attempt's life ----------------------------------------------------------------
+
+    def prepare(self, attempt: Attempt, walls: Walls, *, priority: Priority) -> Place:
+        if attempt not in self._leaves:
+            self._leaves[attempt] = self._fresh(attempt, walls)
+        return Place(self._leaves[attempt].main.procs, OOM_SCORES[priority])
+
+    def _fresh(self, attempt: Attempt, walls: Walls) -> Leaf:
+        group = self._fleet.child(name_of(attempt))
+        try:
+            group.make()
+        except FileExistsError:
+            # Of a start that came to nothing. Counters of another life would tell lies about it.
+            group.kill()
+            if not group.remove():
+                text = f"{group.path} is left from before, and processes in it do not end"
+                raise OSError(errno.EBUSY, text) from None
+            group.make()
+        leaf = Leaf(attempt, group, walls, dwell_s=self._dwell_s)
+        try:
+            group.set(walls)
+            group.hand_down()
+            leaf.main.make()
+        except OSError:
+            group.remove()
+            raise
+        return leaf
+
+    def adopt(self, attempts: Collection[Attempt]) -> None:
+        for name in self._fleet.children():
+            attempt = attempt_of(name)
+            group = self._fleet.child(name)
+            if attempt in attempts and attempt is not None:
+                leaf = Leaf(attempt, group, _walls_of(group), dwell_s=self._dwell_s)
+                self._leaves.setdefault(attempt, leaf)
+            elif attempt is not None:
+                self._leftovers[name] = group
+
+    def remove(self, attempt: Attempt) -> None:
+        leaf = self._leaves.pop(attempt, None)
+        if leaf is not None:
+            leaf.close()
+            self._leftovers[name_of(attempt)] = leaf.group
+            self._tidy()
+
+    def _tidy(self) -> None:
+        """A process that was reaped a moment ago may still be leaving its cgroup."""
+        for name, group in list(self._leftovers.items()):
+            if group.pids():
+                group.kill()
+            if group.remove():
+                del self._leftovers[name]
+
+    # -- looking --------------------------------------------------------------------------
+
+    def look(self) -> Mapping[Attempt, int]:
+        self._tidy()
+        self._mind_the_wall()
+        used = {}
+        for attempt, leaf in self._leaves.items():
+            try:
+                used[attempt] = leaf.used_bytes()
+            except OSError as error:
+                log.warning("%s: %s", leaf.group.path, error)
+        return used
+
+    def notices(self, now: float) -> list[Notice]:
+        return [notice for leaf in self._leaves.values() for notice in leaf.notices(now)]
+
+    def holds(self, attempt: Attempt) -> bool:
+        return attempt in self._leaves
+
+    def pids(self, attempt: Attempt) -> frozenset[int]:
+        leaf = self._leaves.get(attempt)
+        return frozenset() if leaf is None else frozenset(leaf.group.pids())
+
+    def is_inside(self, attempt: Attempt, where: Mapping[str, str]) -> bool:
+        """In every hierarchy: with one of v1 left, that wall is gone."""
+        part = f"/{FLEET}/{name_of(attempt)}/"
+        return all(part in f"{where.get(name, '')}/" for name in self._hierarchies)
+
+    def toll(self, attempt: Attempt) -> Toll:
+        leaf = self._leaves.get(attempt)
+        if leaf is None:
+            return Toll()
+        try:
+            counted, main = leaf.group.counters(), leaf.main.counters()
+        except OSError:
+            return Toll()
+        # Only its own processes: what died at a tool's wall has told so itself.
+        killed = main.oom_kills > 0
+        own = killed and counted.oom > 0
+        victim = None
+        if killed:
+            victim = self._kernel_log.victim(f"{name_of(attempt)}/main") or leaf.largest
+        return Toll(own, killed and not own, _peak(counted), victim, leaf.refusals(counted))
+
+    # -- pressing -------------------------------------------------------------------------
+
+    def take_back(self, attempt: Attempt, pid: int) -> bool:
+        leaf = self._leaves.get(attempt)
+        try:
+            if leaf is not None:
+                leaf.main.join(pid)
+        except OSError:
+            return False
+        return leaf is not None
+
+    def kill(self, attempt: Attempt) -> bool:
+        leaf = self._leaves.get(attempt)
+        if leaf is None:
+            return False
+        try:
+            leaf.group.kill()
+        except OSError as error:
+            log.error("%s could not be killed: %s", leaf.group.path, error)
+            return False
+        return True
+
+    def freeze(self, attempt: Attempt, *, reclaim: bool) -> bool:
+        leaf = self._leaves.get(attempt)
+        if leaf is None or not leaf.group.freeze():
+            return False
+        if reclaim and isinstance(leaf.group, Group2):
+            # It takes as long as it takes.
+            size_bytes = max(leaf.total_bytes, 1)
+            asyncio.get_running_loop().run_in_executor(None, leaf.group.reclaim, size_bytes)
+        return True
+
+    def thaw(self, attempt: Attempt) -> bool:
+        leaf = self._leaves.get(attempt)
+        return leaf is not None and leaf.group.thaw()
+
+    # -- the fleet's wall -----------------------------------------------------------------
+
+    def set_wall(self, limit_bytes: int) -> None:
+        self._wall_bytes = limit_bytes
+        self._mind_the_wall()
+
+    def _mind_the_wall(self) -> None:
+        """Lowered below what is in use, the kernel would kill at once, and whom it likes: the
+        ladder makes room first."""
+        if self._wall_bytes is None:
+            return
+        lowest = self._fleet.used_bytes() + LOWER_WALL_SLACK
+        self._fleet.set(Walls(limit_bytes=max(self._wall_bytes, lowest)))
+        if lowest <= self._wall_bytes:
+            self._wall_bytes = None
+
+    def close(self) -> None:
+        for leaf in self._leaves.values():
+            leaf.close()
+        self._leaves.clear()
+        self._kernel_log.close()
+
+
+def _peak(counted: Counters) -> int | None:
+    """The kernel's peak has page cache in it: an agent that reads files looks as large as its wall.
+    Only where there is hardly any it tells what the agent itself used."""
+    if counted.peak_bytes is None or counted.cache_bytes > CACHE_SHARE * counted.peak_bytes:
+        return None
+    return counted.peak_bytes
+
+
+def _walls_of(group: Group) -> Walls:
+    names = ("memory.max", "memory.limit_in_bytes")
+    limits = (number(read_or_empty(f"{group.path}/{name}")) for name in names)
+    high = number(read_or_empty(f"{group.path}/memory.high"))
+    return Walls(limit_bytes=next((limit for limit in limits if limit), None), high_bytes=high)

@@ -1,0 +1,89 @@
+"""One look a tick at all attempts: what they use, who stands at a wall, who has left its cgroup."""
+
+from __future__ import annotations
+
+import logging
+import signal
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from paddock.cgroups.mounts import cgroups_of
+from paddock.core.events import LimitPassed, Noticed
+from paddock.core.run import Attempt
+from paddock.drivers.local.containment import Containment
+from paddock.drivers.local.keeper.members import Process, read_proc, send
+from paddock.drivers.local.keeper.shim import is_still_shim
+from paddock.drivers.local.life import Life
+from paddock.drivers.local.memory import Marks, Meter
+
+MOST_ESCAPES: Final = 3  # who leaves again and again means it
+
+log = logging.getLogger("paddock.walls")
+
+
+class Watching:
+    def __init__(self, containment: Containment, marks: Marks) -> None:
+        self._containment = containment
+        self._marks = marks
+        self._meter = Meter(marks)
+        self._escapes: dict[Attempt, int] = {}
+
+    def look(
+        self, lives: Mapping[Attempt, Life], keeper: int, *, now: float
+    ) -> Mapping[Attempt, int]:
+        """What each uses: as its cgroup counts, or else its processes added up."""
+        used = {one: used for one, used in self._containment.look().items() if one in lives}
+        others = [life for attempt, life in lives.items() if attempt not in used]
+        counted = self._meter.look(others, keeper)
+        used |= {life.attempt: counted[life.mark] for life in others}
+        for attempt, life in lives.items():
+            life.peak_bytes = max(life.peak_bytes, used[attempt])
+        self._mind_the_walls(lives, keeper, now)
+        return used
+
+    def _mind_the_walls(self, lives: Mapping[Attempt, Life], keeper: int, now: float) -> None:
+        for notice in self._containment.notices(now):
+            life = lives.get(notice.attempt)
+            if life is not None and not life.is_over:
+                event = LimitPassed if notice.over else Noticed
+                life.tell(event(now, notice.attempt, notice.text))
+        held = [life for life in lives.values() if self._is_held(life)]
+        if held:
+            self._find_escapes(held, keeper, now)
+        self._escapes = {one: count for one, count in self._escapes.items() if one in lives}
+
+    def _is_held(self, life: Life) -> bool:
+        return bool(life.pid) and not life.is_over and bool(self._containment.holds(life.attempt))
+
+    def _find_escapes(self, held: Iterable[Life], keeper: int, now: float) -> None:
+        members = self._marks.census(held, keeper).members
+        for life in held:
+            mine = members.get(life.mark, [])
+            inside = self._containment.pids(life.attempt) or frozenset()
+            for one in mine:
+                if one.pid not in inside and self._has_left(life.attempt, one):
+                    self._catch(life, one, now)
+
+    def _has_left(self, attempt: Attempt, one: Process) -> bool:
+        """Looked at itself: it may have come, or gone, between the two lists."""
+        where = cgroups_of(one.pid)
+        if not where or self._containment.is_inside(attempt, where):
+            return False
+        words = read_proc(one.pid, "cmdline")
+        # A zombie has no words any more, and needs no wall; the shim is on its way in.
+        return bool(words) and not is_still_shim(words)
+
+    def _catch(self, life: Life, one: Process, now: float) -> None:
+        back = self._containment.take_back(life.attempt, one.pid)
+        back = back and self._containment.is_inside(life.attempt, cgroups_of(one.pid))
+        if not back:
+            send(one.pid, one.start, signal.SIGKILL)
+        done = "was put back" if back else "was killed, because it could not be put back"
+        text = f"process {one.pid} had left its cgroup and {done}"
+        log.warning("%s: %s", life.attempt, text)
+        escapes = self._escapes[life.attempt] = self._escapes.get(life.attempt, 0) + 1
+        if escapes < MOST_ESCAPES:
+            life.tell(Noticed(now, life.attempt, text))
+        elif escapes == MOST_ESCAPES:
+            why = f"its processes left its cgroup {escapes} times"
+            life.tell(LimitPassed(now, life.attempt, why))

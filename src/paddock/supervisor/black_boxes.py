@@ -1,0 +1,158 @@
+"""What is known of every death: the wall, the last minute of memory, the last commit, what is next.
+
+A small file for each run, the latest attempt that did not succeed. `paddock why` shows it (ISO-10).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from paddock.core.explain import waiting
+from paddock.core.fleet import Change
+from paddock.core.run import Attempt, Ended, Live, Outcome, Queued, Run
+from paddock.core.units import format_duration, format_size
+from paddock.supervisor.loop import Supervisor
+
+SAMPLES: Final = 60  # a minute: the eyes look once a second
+SHOWN: Final = 12
+GIT_S: Final = 5.0
+LONGEST: Final = 64 * 1024
+BARS: Final = "▁▂▃▄▅▆▇█"
+
+log = logging.getLogger("paddock.boxes")
+
+
+class BlackBoxes:
+    def __init__(self, supervisor: Supervisor, directory: Path) -> None:
+        self._supervisor = supervisor
+        self._directory = directory
+        self._samples: dict[Attempt, deque[tuple[float, int]]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        supervisor.on_change.append(self._changed)
+
+    def seen(self, used: Mapping[Attempt, int]) -> None:
+        """One look of the eyes."""
+        now = time.monotonic()
+        for attempt, used_bytes in used.items():
+            kept = self._samples.setdefault(attempt, deque(maxlen=SAMPLES))
+            kept.append((now, used_bytes))
+
+    def read(self, run: str) -> dict[str, str] | None:
+        """In a thread: it is a file."""
+        try:
+            with (self._directory / f"{run}.json").open("rb") as file:
+                found = json.loads(file.read(LONGEST))
+            return {str(name): str(text) for name, text in found.items()}
+        except (OSError, ValueError, AttributeError):
+            return None
+
+    def remove(self, run: str) -> None:
+        (self._directory / f"{run}.json").unlink(missing_ok=True)
+
+    async def finish(self) -> None:
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=GIT_S)
+
+    # -- writing --------------------------------------------------------------------------
+
+    def _changed(self, change: Change) -> None:
+        before, run = change.before, change.run
+        if not isinstance(before, Live) or run.live:
+            return
+        samples = self._samples.pop(Attempt(run.id, before.attempt), deque())
+        if isinstance(run.state, Ended) and run.state.outcome is Outcome.SUCCEEDED:
+            return
+        facts = self._facts(change, before, samples)
+        task = asyncio.get_running_loop().create_task(self._keep(run, facts))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _facts(
+        self, change: Change, before: Live, samples: Iterable[tuple[float, int]]
+    ) -> dict[str, str]:
+        run, seen = change.run, list(samples)
+        lived_s = max(0.0, self._supervisor.fleet.now - before.since_at)
+        facts = {
+            "attempt": f"{before.attempt}, in its last state for {format_duration(lived_s)}",
+            "why": change.because,
+            "limit": format_size(before.hold.limit_bytes),
+        }
+        if isinstance(run.state, Ended) and run.state.peak_bytes:
+            facts["peak"] = format_size(run.state.peak_bytes)
+        if seen:
+            facts["memory"] = _drawn(seen, before.hold.limit_bytes)
+        return facts | {"next": self._next(run)}
+
+    def _next(self, run: Run) -> str:
+        if isinstance(run.state, Queued):
+            return waiting(self._supervisor.fleet, run).sentence
+        return "nothing: it is over (`paddock retry` runs it once more)"
+
+    async def _keep(self, run: Run, facts: dict[str, str]) -> None:
+        recipe = await self._supervisor.look(lambda store: store.recipe(run.id))
+        commit = None if recipe is None else await last_commit(recipe.directory)
+        if commit is not None:
+            facts["last commit"] = commit
+        try:
+            await asyncio.to_thread(self._write, run.id, json.dumps(facts, ensure_ascii=False))
+        except OSError as error:
+            log.warning("the black box of %s could not be kept: %s", run.id, error)
+
+    def _write(self, run: str, text: str) -> None:
+        self._directory.mkdir(mode=0o700, exist_ok=True)
+        fresh = self._directory / f".{run}.{os.getpid()}"
+        fresh.write_text(text, encoding="utf-8")
+        fresh.replace(self._directory / f"{run}.json")
+
+
+def _drawn(samples: list[tuple[float, int]], limit_bytes: int) -> str:
+    """The last minute as a row of bars, and where it began and ended."""
+    step = max(1, len(samples) // SHOWN)
+    shown = [used for _, used in samples[::-step]][::-1]
+    most = max(limit_bytes, *shown, 1)
+    bars = "".join(BARS[min(len(BARS) - 1, used * len(BARS) // most)] for used in shown)
+    first, last = samples[0], samples[-1]
+    span = format_duration(max(0.0, last[0] - first[0]))
+    peak = format_size(max(used for _, used in samples))
+    ends = f"{format_size(first[1])} to {format_size(last[1])}"
+    return f"{bars}  {ends} in {span}, {peak} at most"
+
+
+async def last_commit(directory: Path) -> str | None:
+    """Of the work tree it ran in; None where there is none, or git does not answer."""
+    words = (
+        "git",
+        "-C",
+        str(directory),
+        "log",
+        "-1",
+        "--format=%h %s (%cr)",
+        "--no-show-signature",
+    )
+    quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+    try:
+        git = await asyncio.create_subprocess_exec(
+            *words,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env={"PATH": os.environ.get("PATH", os.defpath), **quiet},
+        )
+    except OSError:
+        return None
+    try:
+        out, _ = await asyncio.wait_for(git.communicate(), GIT_S)
+    except TimeoutError:
+        git.kill()
+        await git.wait()
+        return None
+    text = out.decode("utf-8", "replace").strip()
+    return text[:200] or None

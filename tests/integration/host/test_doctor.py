@@ -1,0 +1,66 @@
+"""`paddock doctor` on this machine with a real daemon: with its walls, and without any."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.kit.house import a_house
+
+NO_WALLS = "sandbox: {containment: none}\n"
+
+
+def test_what_this_host_promises_is_proven_by_real_runs(tmp_path: Path) -> None:
+    with a_house(tmp_path) as house:
+        told = house.told("doctor", "--prove")
+        verdicts = {proof["name"]: proof["verdict"] for proof in told["proof"]}
+        assert told["containment"] in ("cgroup1", "cgroup2", "systemd", "none")
+        if told["guarantees"]["hard_memory_wall"]:
+            assert verdicts["memory wall"] in ("held", "late"), told
+            assert verdicts["escape"] == "held", told
+            assert verdicts["process limit"] == "held", told
+        else:
+            assert verdicts["memory wall"] == "not promised", told
+        assert verdicts["kill"] in ("held", "late"), told
+        assert house.paddock("daemon", "status").returncode == 69  # started for it, and stopped
+
+
+def test_without_walls_it_says_what_is_not_promised_and_proves_the_rest(tmp_path: Path) -> None:
+    with a_house(tmp_path, config=NO_WALLS) as house:
+        done = house.paddock("doctor", "--prove")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "none: no walls, as sandbox.containment says" in done.stdout
+        assert "memory wall  not promised: memory is only sampled" in done.stdout
+        assert "soft memory limit  held: 96 MiB" in done.stdout
+        assert "process limit  not promised" in done.stdout
+        assert "kill  held: 16 processes" in done.stdout
+        assert "escape  not promised" in done.stdout
+
+
+def test_a_daemon_that_runs_is_used_and_left_running(tmp_path: Path) -> None:
+    with a_house(tmp_path) as house:
+        house.start()
+        before = house.daemon()["pid"]
+        told = house.told("doctor", "--prove")
+        assert {proof["verdict"] for proof in told["proof"]} <= {"held", "late", "not promised"}
+        assert house.daemon()["pid"] == before
+        runs = house.told("ls", "--all")
+        assert [run["state"] for run in runs] == ["ended"] * len(runs)
+        assert all(run["name"].startswith("doctor-") for run in runs)
+
+
+def test_a_daemon_that_cannot_start_is_a_problem_and_no_proof(tmp_path: Path) -> None:
+    with a_house(tmp_path) as house:
+        house.places.state.mkdir(mode=0o700)
+        house.places.store.mkdir()  # where the store should be
+        done = house.paddock("doctor", "--prove", "--json")
+        assert done.returncode == 1
+        assert "the daemon cannot be started" in done.stdout
+        assert '"proof": null' in done.stdout
+
+
+def test_it_looks_without_starting_a_daemon(tmp_path: Path) -> None:
+    with a_house(tmp_path) as house:
+        told = house.told("doctor")
+        assert set(told) >= {"containment", "guarantees", "problems", "proof"}
+        assert told["proof"] is None
+        assert not house.places.state.exists()

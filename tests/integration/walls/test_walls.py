@@ -1,0 +1,272 @@
+"""Hard walls on real cgroups, v1 or v2, whichever this machine has; tests/vm runs these too."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+
+from paddock.cgroups.files import number, read_or_empty
+from paddock.cgroups.mounts import cgroups_of
+from paddock.core.events import Emptied, Exited, LimitPassed, Noticed, SpawnFailed, Started
+from paddock.core.run import Attempt, Priority
+from paddock.core.units import MIB
+from paddock.drivers.local.containment.leaf import attempt_of, name_of
+from tests.kit import leaks
+from tests.kit.keeping import PYTHON, agent
+from tests.kit.stable import CANCELLED
+from tests.kit.walls import WalledStable, within_walls
+
+# One read into a buffer of that size: as quick in a guest as it can be.
+HOG = ("sh", "-c", "dd if=/dev/zero of=/dev/null bs=300M count=1; kill -9 $$")
+# bench/bench_walls.py says how soon: here a machine may be busy, and a guest ten times as slow.
+SOON_S = 5.0
+QUIET = ("sleep", "60")
+
+
+@within_walls()
+async def test_a_hog_dies_at_its_wall_alone_and_soon(stable: WalledStable) -> None:
+    neighbour = stable.start(*QUIET, run="neighbour", limit_bytes=64 * MIB)
+    await stable.hear(Started, neighbour)
+    hog = stable.start(*HOG, run="hog", limit_bytes=64 * MIB)
+    await stable.hear(Started, hog)
+    began = time.monotonic()
+    ended = (await stable.hear(Exited, hog)).exit
+    assert time.monotonic() - began < SOON_S
+    assert ended.oom and not ended.fleet_oom
+    assert ended.victim is not None and "dd" in ended.victim
+    assert ended.peak_bytes is not None and 56 * MIB < ended.peak_bytes <= 64 * MIB
+    assert stable.of(Exited, neighbour) == []
+    assert neighbour in stable.driver.used_bytes()
+
+
+@within_walls()
+async def test_walls_are_what_was_asked_for_and_swap_is_none(stable: WalledStable) -> None:
+    labels = {"memory_high": str(48 * MIB), "pids": "33", "cpu": "0.5"}
+    attempt = stable.start(*QUIET, limit_bytes=64 * MIB, labels=labels)
+    await stable.hear(Started, attempt)
+    group = stable.group(attempt)
+    if stable.home.version == 2:
+        names = {"memory.max": 64 * MIB, "memory.high": 48 * MIB, "memory.swap.max": 0}
+        found = {name: number(read_or_empty(f"{group.path}/{name}")) for name in names}
+        assert found == names
+        assert read_or_empty(f"{group.path}/cpu.max").split() == ["50000", "100000"]
+        assert number(read_or_empty(f"{group.path}/pids.max")) == 33
+    else:
+        assert number(read_or_empty(f"{group.path}/memory.limit_in_bytes")) == 64 * MIB
+        assert number(read_or_empty(f"{group.directories['pids']}/pids.max")) == 33
+        quota = read_or_empty(f"{group.directories['cpu']}/cpu.cfs_quota_us")
+        assert number(quota) == 50000
+    (pid,) = stable.walls.pids(attempt)
+    assert read_or_empty(f"/proc/{pid}/oom_score_adj").strip() == "500"
+
+
+@within_walls()
+async def test_a_wall_that_cannot_be_set_is_a_refusal(stable: WalledStable) -> None:
+    attempt = stable.start(*QUIET, limit_bytes=64 * MIB, labels={"cpu": "0.0001"})
+    failed = await stable.hear(SpawnFailed, attempt)
+    assert "could not be set" in failed.reason
+    assert not stable.group(attempt).exists()
+    assert stable.of(Started, attempt) == []
+
+
+@within_walls()
+async def test_a_fork_bomb_stops_at_its_wall_and_is_named(stable: WalledStable) -> None:
+    script = "i=0; while [ $i -lt 60 ]; do sleep 5 & i=$((i+1)); done; wait"
+    attempt = stable.start("sh", "-c", script, limit_bytes=64 * MIB, labels={"pids": "20"})
+    ended = (await stable.hear(Exited, attempt)).exit
+    assert ended.note is not None and ended.note.startswith("its 20 processes and threads (pids)")
+
+
+@within_walls()
+async def test_one_that_lives_on_at_its_wall_of_processes_is_noticed(stable: WalledStable) -> None:
+    many = "import os, signal, time\n"
+    many += "for _ in range(40):\n"
+    many += " try:\n  os.fork() or signal.pause()\n"
+    many += " except OSError: break\n"
+    many += "time.sleep(60)"
+    attempt = stable.start(*PYTHON, "-c", many, limit_bytes=256 * MIB, labels={"pids": "20"})
+    await stable.look_until(lambda: bool(stable.of(Noticed, attempt)))
+    assert "its 20 processes and threads (pids) are in use" in stable.of(Noticed, attempt)[0].note
+    assert stable.of(Exited, attempt) == []
+
+
+@within_walls()
+async def test_fifteen_processes_some_in_new_sessions_are_gone_at_once(
+    stable: WalledStable,
+) -> None:
+    script = "for i in 1 2 3 4 5 6 7; do setsid sleep 60 & sleep 60 & done; wait"
+    attempt = stable.start("sh", "-c", script, limit_bytes=64 * MIB)
+    await stable.until(lambda: len(stable.walls.pids(attempt)) == 15)
+    began = time.monotonic()
+    stable.driver.kill(attempt, CANCELLED)
+    await stable.until(lambda: not stable.walls.pids(attempt))
+    assert time.monotonic() - began < SOON_S
+    await stable.hear(Exited, attempt)
+
+
+@within_walls(wall_bytes=200 * MIB)
+async def test_at_the_fleets_wall_the_kernel_chooses_as_we_would(stable: WalledStable) -> None:
+    """Each at 80 % of it, and each well within its own wall."""
+    fill = f"x = bytearray({160} << 20); import time; time.sleep(60)"
+    small = "x = bytearray(80 << 20); print('there', flush=True); import time; time.sleep(60)"
+    urgent = stable.start(
+        *(*PYTHON, "-c", fill), run="urgent", limit_bytes=190 * MIB, priority=Priority.HIGH
+    )
+    await stable.look_until(lambda: stable.driver.used_bytes().get(urgent, 0) > 150 * MIB)
+    low = stable.start(
+        *(*PYTHON, "-c", small), run="low", limit_bytes=190 * MIB, priority=Priority.LOW
+    )
+    ended = (await stable.hear(Exited, low, within_s=20)).exit
+    assert ended.fleet_oom and not ended.oom and ended.signal == signal.SIGKILL
+    assert stable.of(Exited, urgent) == []
+    assert leaks.is_alive(stable.driver.keeper_pid)
+
+
+@within_walls()
+async def test_one_that_leaves_its_cgroup_is_put_back_within_two_looks(
+    stable: WalledStable,
+) -> None:
+    files = " ".join(stable.home.supervisor.procs)
+    stable.home.supervisor.ensure()
+    script = f"for f in {files}; do echo $$ > $f; done; echo out; sleep 60"
+    attempt = stable.start("sh", "-c", script, limit_bytes=64 * MIB)
+    await stable.until(lambda: b"out" in stable.written(attempt))
+    looks = await stable.look_until(lambda: bool(stable.of(Noticed, attempt)))
+    assert looks <= 2
+    note = stable.of(Noticed, attempt)[0].note
+    assert "had left its cgroup and was put back" in note
+    pid = int(note.split()[1])
+    assert stable.walls.is_inside(attempt, cgroups_of(pid))
+
+
+@within_walls()
+async def test_who_leaves_again_and_again_is_stopped(stable: WalledStable) -> None:
+    files = " ".join(stable.home.supervisor.procs)
+    stable.home.supervisor.ensure()
+    script = f"while :; do for f in {files}; do echo $$ > $f; done; sleep 0.05; done"
+    attempt = stable.start("sh", "-c", script, limit_bytes=64 * MIB)
+    await stable.hear(Started, attempt)
+    await stable.look_until(lambda: bool(stable.of(LimitPassed, attempt)))
+    assert "left its cgroup 3 times" in stable.of(LimitPassed, attempt)[0].reason
+
+
+@within_walls()
+async def test_a_stray_without_mark_parent_or_session_does_not_outlive_its_agent(
+    stable: WalledStable,
+) -> None:
+    leave = (
+        "import os, time\n"
+        "if os.fork(): os._exit(0)\n"
+        "os.setsid()\n"
+        "if os.fork(): os._exit(0)\n"
+        "os.execve('/bin/sleep', ['sleep', '60'], {})"
+    )
+    script = f'{" ".join(PYTHON)} -c "$1"; sleep 0.3; exit 0'
+    attempt = stable.start("sh", "-c", script, "sh", leave, limit_bytes=64 * MIB)
+    ended = await stable.hear(Exited, attempt)
+    if not ended.empty:
+        await stable.hear(Emptied, attempt)
+    assert not stable.walls.pids(attempt)
+
+
+@within_walls()
+async def test_an_end_at_the_wall_while_nobody_looks_is_told_all_the_same(
+    stable: WalledStable,
+) -> None:
+    attempt = stable.start("sh", "-c", f"sleep 0.5; {HOG[2]}", limit_bytes=64 * MIB)
+    await stable.hear(Started, attempt)
+    stable.driver.close()
+    await asyncio.sleep(1.5)  # the daemon is away: nothing to wait for
+    assert attempt in stable.connect()
+    assert (await stable.hear(Exited, attempt)).exit.oom
+
+
+@within_walls()
+async def test_frozen_it_stands_still_and_can_be_killed(stable: WalledStable) -> None:
+    attempt = stable.start(*agent("chatter", 10_000_000), limit_bytes=64 * MIB)
+    await stable.until(lambda: len(stable.written(attempt)) > 1000)
+    stable.driver.freeze(attempt, reclaim=True)
+    await stable.until(lambda: stable.group(attempt).is_frozen())
+    stable.driver.kill(attempt, CANCELLED)
+    assert (await stable.hear(Exited, attempt)).exit.signal == signal.SIGKILL
+
+
+@within_walls()
+async def test_thawed_it_goes_on(stable: WalledStable) -> None:
+    go = stable.directory / "go"
+    script = f"while [ ! -e {go} ]; do sleep 0.05; done; echo went on"
+    attempt = stable.start("sh", "-c", script, limit_bytes=64 * MIB)
+    await stable.hear(Started, attempt)
+    stable.driver.freeze(attempt, reclaim=False)
+    await stable.until(lambda: stable.group(attempt).is_frozen())
+    go.touch()
+    stable.driver.thaw(attempt)
+    assert (await stable.hear(Exited, attempt)).exit.code == 0
+    assert stable.written(attempt) == b"went on\n"
+
+
+@within_walls()
+async def test_page_cache_is_not_use(stable: WalledStable) -> None:
+    file = stable.directory / "large"
+    file.write_bytes(b"x" * (100 * MIB))
+    script = f"cat {file} >/dev/null; cat {file} >/dev/null; echo read; sleep 60"
+    attempt = stable.start("sh", "-c", script, limit_bytes=256 * MIB)
+    await stable.until(lambda: b"read" in stable.written(attempt))
+    assert stable.driver.used_bytes()[attempt] < 16 * MIB
+
+
+@within_walls()
+async def test_what_a_start_that_came_to_nothing_left_is_cleared_away(
+    stable: WalledStable,
+) -> None:
+    stable.home.fleet.child("a.1").make()
+    attempt = stable.start("true", limit_bytes=64 * MIB)
+    assert (await stable.hear(Exited, attempt)).exit.code == 0
+
+
+@within_walls()
+async def test_cgroups_of_attempts_that_nobody_knows_are_removed(stable: WalledStable) -> None:
+    stray = stable.home.fleet.child("gone.7")
+    stray.make()
+    stable.driver.close()
+    stable.connect()
+    await stable.look_until(lambda: not stray.exists())
+
+
+@within_walls(wall_bytes=512 * MIB)
+async def test_the_fleets_wall_is_not_pulled_down_on_those_inside(stable: WalledStable) -> None:
+    fill = "x = bytearray(160 << 20); print('filled', flush=True); import time; time.sleep(60)"
+    attempt = stable.start(*PYTHON, "-c", fill, limit_bytes=256 * MIB)
+    await stable.until(lambda: b"filled" in stable.written(attempt))
+    stable.walls.set_wall(64 * MIB)
+    stable.driver.used_bytes()
+    assert stable.of(Exited, attempt) == []
+    stable.driver.kill(attempt, CANCELLED)
+    await stable.hear(Exited, attempt)
+    await stable.look_until(lambda: _limit_of(stable) == 64 * MIB)
+
+
+def _limit_of(stable: WalledStable) -> int | None:
+    name = "memory.max" if stable.home.version == 2 else "memory.limit_in_bytes"
+    return number(read_or_empty(f"{stable.home.fleet.path}/{name}"))
+
+
+@within_walls(dwell_s=2.0)
+async def test_one_that_stands_still_at_memory_high_ends_after_the_dwell(
+    stable: WalledStable,
+) -> None:
+    if stable.home.version == 1:
+        return  # there is no memory.high: it runs into its wall instead
+    labels = {"memory_high": str(48 * MIB)}
+    attempt = stable.start(*HOG, limit_bytes=1024 * MIB, labels=labels)
+    await stable.look_until(lambda: bool(stable.of(LimitPassed, attempt)), within_s=40)
+    reason = stable.of(LimitPassed, attempt)[0].reason
+    assert reason.startswith("stood still for 2 s where the kernel throttles it")
+    assert stable.of(Exited, attempt) == []
+
+
+def test_names_of_cgroups_are_those_of_attempts() -> None:
+    for attempt in (Attempt("a", 1), Attempt("r.3", 17)):
+        assert attempt_of(name_of(attempt)) == attempt
+    assert attempt_of("cgroup.procs") is None and attempt_of(".1") is None
