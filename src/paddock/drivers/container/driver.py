@@ -1,0 +1,395 @@
+"""Attempts as containers: made by an engine, begun by the shim, heard of by the loop.
+
+Nothing here waits but `connect`: what an engine is asked for runs in tasks. A container is kept
+until its end is remembered, with its shim in it, so that a daemon that comes later finds exit code,
+output and counters; only one that was killed whole is asked for from the engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import shutil
+import signal
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from paddock.core.run import Attempt, Exit
+from paddock.drivers.container.cgroup import Toll
+from paddock.drivers.container.checkpoints import Checkpoints
+from paddock.drivers.container.deeds import Deeds, patiently
+from paddock.drivers.container.drain import Drain
+from paddock.drivers.container.engine import Engine, EngineTrouble
+from paddock.drivers.container.holder import MOVER_LOCK
+from paddock.drivers.container.life import Life, Phase, Tell
+from paddock.drivers.container.making import Making
+from paddock.drivers.container.moving import Lock
+from paddock.drivers.container.naming import Box, Names, boot_id, instance_of
+from paddock.drivers.container.pressing import Pressing
+from paddock.drivers.container.processes import Process, look_at
+from paddock.drivers.container.settings import ContainerSettings
+from paddock.drivers.container.signs import make_sign
+from paddock.drivers.container.telling import Telling, exit_in
+from paddock.drivers.container.tether import Tether
+from paddock.ports import Guarantees, Launch, Stop
+
+LOCK_WITHIN_S: Final = 5.0
+LOOK_ALONE_S: Final = 0.5  # at a container in a virtual machine
+
+log = logging.getLogger("paddock.container")
+
+
+class DriverTrouble(Exception):
+    """The driver cannot be used, and why."""
+
+
+class ContainerDriver:
+    """First `connect`, then in the event loop `adopt`, then the rest of `ports.Driver`."""
+
+    def __init__(
+        self,
+        state: Path,
+        output: Path,
+        *,
+        engine: Engine,
+        settings: ContainerSettings,
+        epoch: int = 0,
+    ) -> None:
+        self.trouble: str | None = None  # why output cannot be kept just now
+        self._state, self._output = state, output
+        self._engine, self._settings, self._epoch = engine, settings, epoch
+        self._live = state / "containers" / boot_id()
+        self._lives: dict[Attempt, Life] = {}
+        self._leftovers: dict[Attempt, asyncio.Task[None]] = {}
+        self._deeds = Deeds()
+        self._pressing = Pressing(engine)
+        self._checkpoints = Checkpoints()
+        self._telling = Telling(over=self._life_over)
+
+    def connect(self) -> None:
+        """Waits at most for the holder's turn to end. May run in a thread."""
+        try:
+            self._live.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._output.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._names = Names(self._output, self._live, instance_of(self._state))
+            self._lock = Lock(str(self._live / MOVER_LOCK))
+        except OSError as error:
+            raise DriverTrouble(f"{self._live} cannot be used: {error}") from None
+        give_up_at = time.monotonic() + LOCK_WITHIN_S
+        while not self._lock.take():
+            if time.monotonic() > give_up_at:
+                self._lock.close()
+                raise DriverTrouble(f"another daemon uses {self._live}; stop it first")
+            time.sleep(0.005)
+        self._making = Making(self._engine, self._settings, names=self._names, epoch=self._epoch)
+        for other in self._live.parent.iterdir():
+            if other != self._live:  # of an earlier boot: nothing of it runs any more
+                shutil.rmtree(other, ignore_errors=True)
+
+    def close(self) -> None:
+        """Agents go on; from now on the holder moves their output."""
+        self._deeds.cancel()
+        for life in self._lives.values():
+            life.phase = Phase.OVER  # for us: what is still in a timer finds nothing to tell
+            for held in (life.tether, life.drain):
+                if held is not None:
+                    held.close()
+            life.tether = life.drain = None
+        self._checkpoints.close()
+        self._lives.clear()
+        self._lock.close()
+        self._engine.close()
+
+    async def settled(self) -> None:
+        """Until nothing that was asked of the engine is under way."""
+        await self._deeds.settled()
+
+    @property
+    def guarantees(self) -> Guarantees:
+        own = self._engine.shares_kernel
+        return Guarantees(
+            name=f"container ({self._engine.name})",
+            hard_memory_wall=True,
+            kills_whole_tree=True,
+            can_freeze=own,
+            survives_daemon=True,
+        )
+
+    # -- beginning ------------------------------------------------------------------------
+
+    def start(self, launch: Launch, tell: Tell) -> None:
+        if launch.attempt in self._lives:
+            return  # asked twice: it is, or was, under way
+        attempt = launch.attempt
+        names = self._names
+        life = Life(attempt, names.container(attempt), names.box(attempt), tell)
+        life.limit_bytes = launch.limit_bytes
+        self._lives[attempt] = life
+        self._deeds.do(self._begin, life, launch)
+
+    async def _begin(self, life: Life, wanted: Launch) -> None:
+        if (leftover := self._leftovers.pop(life.attempt, None)) is not None:
+            await leftover
+        try:
+            shim = await self._making.make(life, wanted, opened=self._watch_output)
+            if self._engine.shares_kernel:
+                life.tether = self._tether(life, shim)
+                self._making.refuse_broken_walls(life)
+            if life.stop is None:
+                await self._go(life, shim)
+                return
+        except (OSError, ValueError, EngineTrouble) as error:
+            if life.stop is None:
+                permanent = getattr(error, "permanent", isinstance(error, ValueError))
+                self._telling.failed(life, f"could not be started: {error}", permanent=permanent)
+                return
+        # Killed meanwhile: its program never ran, and never will.
+        self._telling.started(life)
+        self._telling.ended(life, Exit(signal=int(signal.SIGKILL)), Toll())
+
+    async def _go(self, life: Life, shim: Process) -> None:
+        """Written down first: what is not was never let go, and may be started again."""
+        facts = {"limit_bytes": life.limit_bytes, "pid": shim.pid, "start": shim.start}
+        life.box.note("begun", facts)
+        life.phase = Phase.BEGUN
+        if life.tether is not None:
+            life.tether.say("go")
+            return
+        await self._making.begin_alone(life)
+        self._deeds.do(self._watch_alone, life)
+
+    def _tether(self, life: Life, shim: Process) -> Tether:
+        return Tether(
+            shim, life.box, rung=lambda: self._look(life), gone=lambda: self._shim_gone(life)
+        )
+
+    def _watch_output(self, life: Life) -> None:
+        segment = self._names.segment(life.attempt)
+        try:
+            life.drain = Drain(life.box.file("out"), segment, self._hear_trouble)
+        except OSError as error:
+            log.error("the output of %s cannot be read any more: %s", life.container, error)
+
+    # -- hearing --------------------------------------------------------------------------
+
+    def _look(self, life: Life) -> None:
+        """At what the shim wrote down: news, or the same again."""
+        if life.phase is not Phase.BEGUN:
+            return
+        status = life.box.status()
+        if status == "" and life.tether is not None:
+            status = life.tether.last_word  # nothing could be written down
+        if status == "missing":
+            reason = "there is no such program in the image"
+            self._telling.failed(life, reason, permanent=True)
+            return
+        known = exit_in(status)
+        if known is not None or status == "running":
+            self._telling.started(life)
+        if known is not None:
+            toll = life.tether.cgroup.toll() if life.tether is not None else Toll()
+            self._telling.ended(life, known, toll)
+
+    def _shim_gone(self, life: Life) -> None:
+        """Somebody killed all of it, or it could not begin. The counters are read at once: the
+        engine is about to remove them."""
+        toll = Toll()
+        if life.tether is not None:
+            toll = life.tether.cgroup.toll()
+            life.tether.close()
+            life.tether = None
+        self._look(life)
+        if life.phase is Phase.BEGUN and life.exit is None:
+            self._deeds.do(self._ask_how_it_ended, life, toll)
+
+    async def _ask_how_it_ended(self, life: Life, toll: Toll) -> None:
+        try:
+            seen = await patiently(lambda: self._engine.inspect(life.container))
+        except EngineTrouble as error:
+            self._telling.lost(
+                life, f"its container is gone, and how it ended is not known: {error}"
+            )
+            return
+        if seen is not None and seen.oom and not toll.oom_kills:
+            toll = Toll(oom_kills=1, peak_bytes=toll.peak_bytes)
+        killed = life.stop is not None or toll.oom_kills > 0
+        if life.box.status() == "" and not killed:
+            words = life.box.shell_words()
+            self._telling.failed(life, f"its container ended at once: {words}", permanent=False)
+        elif seen is None and not killed:
+            self._telling.lost(life, "its container was removed by somebody else")
+        else:  # the first process of a container dies of nothing but SIGKILL
+            self._telling.started(life)
+            self._telling.ended(life, Exit(signal=int(signal.SIGKILL)), toll)
+
+    async def _watch_alone(self, life: Life) -> None:
+        """Where no FIFO reaches in: look now and then."""
+        while life.phase is Phase.BEGUN and life.exit is None:
+            try:
+                seen = await self._engine.inspect(life.container)
+                self._look(life)
+                if seen is None or not seen.running:
+                    self._shim_gone(life)
+                    return
+                life.asked_bytes = await self._engine.used_bytes(life.container) or 0
+            except EngineTrouble as error:
+                log.warning("%s cannot be looked at: %s", life.container, error)
+            await asyncio.sleep(LOOK_ALONE_S)
+
+    def _hear_trouble(self, trouble: str | None) -> None:
+        self.trouble = trouble
+
+    # -- stopping -------------------------------------------------------------------------
+
+    def warn(self, attempt: Attempt) -> None:
+        life = self._alive(attempt)
+        if life is not None:
+            make_sign(life.box.file("soft-timeout"))
+            self._pressing.politely(life, signal.SIGUSR1)
+
+    def ask_checkpoint(self, attempt: Attempt) -> None:
+        life = self._alive(attempt)
+        if life is not None and self._checkpoints.ask(life):
+            self._pressing.politely(life, signal.SIGUSR2)
+
+    def terminate(self, attempt: Attempt) -> None:
+        life = self._alive(attempt)
+        if life is not None:
+            self._deeds.do(self._pressing.terminate, life)
+
+    def kill(self, attempt: Attempt, why: Stop) -> None:
+        life = self._lives.get(attempt)
+        if life is None or life.is_over:
+            return
+        life.stop = why
+        if life.phase is Phase.STARTING:
+            return  # `_begin` sees it
+        try:
+            if why.outcome is not None:
+                life.box.note_stop(why)
+        except OSError as error:  # a full disk must not stop a rescue
+            log.error("why %s is killed could not be written down: %s", life.container, error)
+        if life.tether is not None:
+            self._pressing.kill_round(life.tether)
+        if not life.killing:
+            life.killing = True
+            self._deeds.do(self._kill, life)
+
+    async def _kill(self, life: Life) -> None:
+        try:
+            await self._pressing.kill(life)
+        finally:
+            life.killing = False
+
+    def freeze(self, attempt: Attempt, *, reclaim: bool) -> None:
+        life = self._alive(attempt)
+        if life is not None and self.guarantees.can_freeze:
+            self._deeds.do(functools.partial(self._pressing.freeze, reclaim=reclaim), life)
+
+    def thaw(self, attempt: Attempt) -> None:
+        life = self._alive(attempt)
+        if life is not None and self.guarantees.can_freeze:
+            self._deeds.do(self._pressing.thaw, life)
+
+    # -- looking --------------------------------------------------------------------------
+
+    def used_bytes(self) -> Mapping[Attempt, int]:
+        used = {}
+        for attempt, life in self._lives.items():
+            if life.is_over:
+                continue
+            known = life.tether.cgroup.used_bytes() if life.tether is not None else life.asked_bytes
+            life.peak_bytes = max(life.peak_bytes, known)
+            used[attempt] = known
+        return used
+
+    # -- after another daemon -------------------------------------------------------------
+
+    def adopt(self, tell: Tell) -> frozenset[Attempt]:
+        """Told from the next turn of the loop on: first `StopFound`, then how it ended."""
+        for attempt, box in self._names.boxes().items():
+            facts = box.noted("begun")
+            if attempt in self._lives:
+                continue
+            if facts is None:  # its program never ran: it is started by whoever wants it
+                self._leftovers[attempt] = self._deeds.do(self._discard, attempt, box)
+                continue
+            life = Life(attempt, self._names.container(attempt), box, tell)
+            life.limit_bytes = int(facts.get("limit_bytes", 0))
+            life.phase = Phase.BEGUN
+            self._lives[attempt] = life
+            self._deeds.do(self._adopt_one, life, facts)
+        self._deeds.do(self._sweep)
+        return frozenset(self._lives)
+
+    async def _adopt_one(self, life: Life, facts: Mapping[str, Any]) -> None:
+        status = life.box.status()
+        if status not in ("", "missing"):
+            self._telling.started(life)
+        self._telling.stop_found(life)
+        if not self._engine.shares_kernel:
+            await self._watch_alone(life)
+            return
+        self._watch_output(life)
+        shim = look_at(int(facts.get("pid", 0)))
+        if shim is None or shim.state in "ZX" or shim.start != facts.get("start"):
+            self._shim_gone(life)
+            return
+        await self._making.hold()
+        try:
+            life.tether = self._tether(life, shim)
+        except OSError as error:  # its agent may have removed what we speak by
+            await self._pressing.kill_whole(life)
+            self._telling.lost(life, f"it could not be taken over, and was killed: {error}")
+            return
+        if status == "":
+            life.tether.say("go")
+        self._look(life)
+
+    async def _sweep(self) -> None:
+        """Containers of ours that no file tells of: of an earlier boot, or cleared away by half."""
+        known = {self._names.container(attempt) for attempt in self._names.boxes()}
+        try:
+            for seen in await self._engine.with_label(self._names.label):
+                attempts = {self._names.container(attempt) for attempt in self._lives}
+                if seen.name not in known | attempts:
+                    await self._engine.remove(seen.name)
+        except EngineTrouble as error:
+            log.info("no containers were looked for: %s", error)
+
+    # -- forgetting -----------------------------------------------------------------------
+
+    def forget(self, attempt: Attempt) -> None:
+        life = self._lives.get(attempt)
+        if life is None:
+            return
+        life.forgotten = True
+        if life.is_over and life.drain is None:
+            self._clear_away(life)
+
+    def _life_over(self, life: Life) -> None:
+        self._checkpoints.drop(life)
+        if life.forgotten:
+            self._clear_away(life)
+
+    def _clear_away(self, life: Life) -> None:
+        if self._lives.pop(life.attempt, None) is not None:
+            self._deeds.do(self._discard, life.attempt, life.box)
+
+    async def _discard(self, attempt: Attempt, box: Box) -> None:
+        """The container first: what no file tells of any more is found only by the next sweep."""
+        try:
+            await patiently(lambda: self._engine.remove(self._names.container(attempt)))
+        except EngineTrouble as error:
+            log.error("%s is left for the next daemon: %s", box.home, error)
+            return
+        box.remove()
+
+    def _alive(self, attempt: Attempt) -> Life | None:
+        """Whose main process has begun and not ended, as far as is known."""
+        life = self._lives.get(attempt)
+        begun = life is not None and life.phase is Phase.BEGUN and life.exit is None
+        return life if begun else None

@@ -1,0 +1,207 @@
+"""What attempts are called: their containers and labels, their files, and their environment.
+
+All of an attempt's files lie in `LIVE/RUN.NUMBER/`, made before its container and gone when it is
+forgotten. `in/` of it is seen by the agent under the same path; the rest is not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+from paddock.core.run import Attempt, Outcome
+from paddock.ports import Launch, Stop
+
+SAFE_RUN: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]+")
+INSTANCE: Final = re.compile(r"[0-9a-f]{16}")
+MOST_NAME: Final = 128
+OURS: Final = "PADDOCK_"
+# What `paddock` inside an agent needs to find the daemon that its submitter spoke with.
+HANDED_ON: Final = ("PADDOCK_STATE", "PADDOCK_PROFILE")
+INSTANCE_LABEL: Final = "dev.paddock.instance"
+SHIM: Final = Path(__file__).with_name("shim.sh")
+
+
+class Box:
+    """The files of one attempt."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.inside = f"{home}/in"
+
+    @property
+    def attempt(self) -> Attempt | None:
+        return attempt_in(self.home.name)
+
+    def make(self, *, held: bool, owner: tuple[int, int] | None = None) -> None:
+        """Fresh: whatever an earlier try left is of no use. `owner`: who the agent runs as."""
+        self.remove()
+        os.makedirs(self.inside, 0o700)  # noqa: PTH103
+        names = ("word", "bell", "out") if held else ()
+        for name in names:
+            os.mkfifo(f"{self.inside}/{name}", 0o600)
+        shutil.copyfile(SHIM, f"{self.inside}/shim")
+        if owner is not None and owner != (os.geteuid(), os.getegid()):
+            for name in (".", *names):
+                os.chown(f"{self.inside}/{name}", *owner)
+            os.chmod(f"{self.inside}/shim", 0o644)  # noqa: PTH101
+
+    def remove(self) -> None:
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def file(self, name: str) -> str:
+        return f"{self.inside}/{name}"
+
+    def share_output(self, segment: str) -> None:
+        """Where no FIFO reaches in, the agent writes to its segment file itself."""
+        Path(segment).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        Path(segment).touch(mode=0o600)
+        Path(self.file("out")).hardlink_to(segment)
+
+    def shell_words(self) -> str:
+        """What the shim's shell complained of."""
+        with contextlib.suppress(OSError):
+            text = Path(self.file("shell")).read_text(encoding="utf-8", errors="replace")
+            return " ".join(text.split())[:500] or "it says nothing"
+        return "it says nothing"
+
+    # -- what must be known after a death of the daemon -----------------------------------
+
+    def note(self, name: str, facts: dict[str, Any]) -> None:
+        """Whole or not at all."""
+        fresh = self.home / f".{name}"
+        fresh.write_text(json.dumps(facts), encoding="utf-8")
+        fresh.replace(self.home / name)
+
+    def noted(self, name: str) -> dict[str, Any] | None:
+        try:
+            found = json.loads((self.home / name).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    def note_stop(self, why: Stop) -> None:
+        self.note("stop", {"outcome": why.outcome, "because": why.because})
+
+    def noted_stop(self) -> Stop | None:
+        """None also for a word that a newer paddock wrote and we do not know."""
+        facts = self.noted("stop")
+        if facts is None or not facts.get("outcome"):
+            return None
+        with contextlib.suppress(ValueError):
+            return Stop(Outcome(facts["outcome"]), str(facts.get("because", "")))
+        return None
+
+    def status(self) -> str:
+        """The shim's last word: "", running, missing, "exit 7", "signal 9"."""
+        try:
+            descriptor = os.open(self.file("status"), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            return ""
+        try:
+            text = os.read(descriptor, 64).decode("ascii", "replace")
+        except OSError:
+            return ""
+        finally:
+            os.close(descriptor)
+        return text.strip() if text.endswith("\n") else ""
+
+
+class Names:
+    def __init__(self, output: Path, live: Path, instance: str) -> None:
+        self.output, self.live, self.instance = output, live, instance
+
+    @property
+    def label(self) -> str:
+        return f"{INSTANCE_LABEL}={self.instance}"
+
+    def mark(self, attempt: Attempt) -> str:
+        return f"{self.instance}.{attempt.run}.{attempt.number}"
+
+    def container(self, attempt: Attempt) -> str:
+        return f"paddock-{self.mark(attempt)}"
+
+    def problem(self, attempt: Attempt) -> str | None:
+        """Why no container can have this run's name."""
+        if not SAFE_RUN.fullmatch(attempt.run):
+            return f"the run's id {attempt.run!r} may hold only letters, digits and . _ -"
+        if len(self.container(attempt)) > MOST_NAME:
+            return f"the run's id {attempt.run[:20]!r}… is too long"
+        return None
+
+    def box(self, attempt: Attempt) -> Box:
+        return Box(self.live / f"{attempt.run}.{attempt.number}")
+
+    def boxes(self) -> dict[Attempt, Box]:
+        found = {}
+        for home in self.live.iterdir():
+            box = Box(home)
+            if home.is_dir() and not home.is_symlink() and box.attempt is not None:
+                found[box.attempt] = box
+        return found
+
+    def segment(self, attempt: Attempt) -> str:
+        """As `logs.output` reads it."""
+        return f"{self.output}/{attempt.run}/{attempt.number}.log"
+
+    def labels(self, attempt: Attempt, epoch: int) -> dict[str, str]:
+        return {
+            INSTANCE_LABEL: self.instance,
+            "dev.paddock.run": attempt.run,
+            "dev.paddock.attempt": str(attempt.number),
+            "dev.paddock.epoch": str(epoch),
+        }
+
+    def environment(self, launch: Launch) -> dict[str, str]:
+        """The submitter's, without what another paddock around it may have said."""
+        said = launch.environment.items()
+        given = {k: v for k, v in said if not k.startswith(OURS) or k in HANDED_ON}
+        attempt, box = launch.attempt, self.box(launch.attempt)
+        given |= {
+            "PADDOCK_ATTEMPT": self.mark(attempt),
+            "PADDOCK_RUN": attempt.run,
+            "PADDOCK_RUN_NAME": launch.name,
+            "PADDOCK_ATTEMPT_NUMBER": str(attempt.number),
+            "PADDOCK_SOFT_TIMEOUT": box.file("soft-timeout"),
+            "PADDOCK_CHECKPOINT_REQUEST": box.file("checkpoint-request"),
+            "PADDOCK_CHECKPOINT_WRITTEN": box.file("checkpoint-written"),
+        }
+        return given | ({"PADDOCK_RESUME": "1"} if launch.resume else {})
+
+
+def attempt_in(name: str) -> Attempt | None:
+    run, _, number = name.rpartition(".")
+    if not SAFE_RUN.fullmatch(run) or not (number.isascii() and number.isdigit()):
+        return None
+    return Attempt(run, int(number))
+
+
+def instance_of(directory: Path) -> str:
+    """This paddock's own random name, the same for ever, and the same for every driver of it."""
+    path = directory / "instance"
+    for _ in range(2):
+        with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
+            found = path.read_text(encoding="ascii").strip()
+            if INSTANCE.fullmatch(found):
+                return found
+            path.unlink(missing_ok=True)  # what is there is no name
+        fresh = directory / f".instance.{os.getpid()}"
+        fresh.write_text(secrets.token_hex(8) + "\n", encoding="ascii")
+        with contextlib.suppress(FileExistsError):
+            path.hardlink_to(fresh)  # unlike a rename, never takes the place of another's
+        fresh.unlink(missing_ok=True)
+    return path.read_text(encoding="ascii").strip()
+
+
+def boot_id() -> str:
+    """Processes are known by pid and start time, which mean something only within one boot."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return "this-boot"

@@ -1,0 +1,96 @@
+"""Making attempts do things: polite signals to the main process, the others to every process.
+
+By signals and cgroup files, which need no engine and act at once; by the engine where we may not,
+or where there is a virtual machine between. The shim is spared as long as it can be: it writes down
+how the agent ended, and holds what it wrote.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from typing import Final
+
+from paddock.drivers.container.engine import Engine, EngineTrouble
+from paddock.drivers.container.life import Life
+from paddock.drivers.container.processes import is_harmed_by, main_of, send
+from paddock.drivers.container.tether import Tether
+
+KILL_ROUNDS: Final = 50
+KILL_AGAIN_S: Final = 0.02
+
+log = logging.getLogger("paddock.container")
+
+
+class Pressing:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def politely(self, life: Life, number: int) -> None:
+        """Where it does no harm. In a virtual machine the sign file must do."""
+        tether = life.tether
+        if tether is None:
+            return
+        main = main_of(tether.members(), tether.shim.pid)
+        if main is not None and not is_harmed_by(main.pid, number):
+            send([main.pid], number, still_there=tether.pids)
+
+    async def terminate(self, life: Life) -> None:
+        """Where we see no processes the shim hears it and tells the others."""
+        tether = life.tether
+        if tether is None:
+            await self._engine.kill(life.container, "TERM")
+        elif not send(tether.pids(), signal.SIGTERM, still_there=tether.pids):
+            log.warning("%s: not all of it may be told to end; it is killed later", life.container)
+
+    def kill_round(self, tether: Tether) -> bool:
+        """All but the shim; False if it is not allowed. Frozen, nobody forks meanwhile; in v1 a
+        killed process dies only when it is thawed."""
+        tether.cgroup.freeze()
+        allowed = send(tether.pids(), signal.SIGKILL, still_there=tether.pids)
+        tether.cgroup.thaw()
+        return allowed
+
+    async def kill(self, life: Life) -> None:
+        """Round after round, then the container as a whole."""
+        for _ in range(KILL_ROUNDS):
+            tether = life.tether
+            if tether is None or not self.kill_round(tether):
+                break
+            await self._unpause(life)
+            if not tether.members() and life.exit is not None:
+                return
+            await asyncio.sleep(KILL_AGAIN_S)
+        if life.tether is None or life.exit is None or life.tether.members():
+            await self.kill_whole(life)  # some cannot be reached, or the shim says nothing
+
+    async def kill_whole(self, life: Life) -> None:
+        await self._unpause(life)
+        tether = life.tether
+        try:
+            await self._engine.kill(life.container, "KILL")
+        except EngineTrouble as error:
+            log.error("%s is killed without its engine: %s", life.container, error)
+            if tether is not None:  # with its first process a container ends
+                send([tether.shim.pid], signal.SIGKILL, still_there=tether.cgroup.processes)
+
+    async def freeze(self, life: Life, *, reclaim: bool) -> None:
+        tether = life.tether
+        if tether is None or not tether.cgroup.freeze():
+            life.paused = True
+            await self._engine.pause(life.container)
+        elif reclaim:
+            await asyncio.to_thread(tether.cgroup.reclaim)
+
+    async def thaw(self, life: Life) -> None:
+        """One that an earlier daemon froze as well: both ways are tried."""
+        tether = life.tether
+        if tether is None or not tether.cgroup.thaw():
+            life.paused = True
+        await self._unpause(life)
+
+    async def _unpause(self, life: Life) -> None:
+        if life.paused:
+            life.paused = False
+            await self._engine.unpause(life.container)

@@ -1,0 +1,51 @@
+"""A daemon that only starts one agent and listens: STATE DIRECTORY CGROUP COMMAND...
+
+Made to be killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from paddock.core.events import Event, Started
+from paddock.core.run import Attempt
+from paddock.core.units import MIB
+from paddock.drivers.container.driver import ContainerDriver
+from paddock.drivers.container.settings import ContainerSettings
+from paddock.ports import Launch
+from tests.integration.container import engine_room
+
+
+async def live(state: Path, directory: Path, cgroup: str, command: tuple[str, ...]) -> None:
+    settings = ContainerSettings(
+        image=engine_room.IMAGE,
+        network="none",
+        mounts=engine_room.mounts(),
+        cgroup_parent=cgroup,
+    )
+    driver = ContainerDriver(
+        state, state / "output", engine=engine_room.engine(state), settings=settings
+    )
+    driver.connect()
+
+    def hear(event: Event) -> None:
+        if isinstance(event, Started):
+            (directory / "heard-of-the-start").touch()
+
+    driver.adopt(hear)
+    launch = Launch(
+        attempt=Attempt("a", 1),
+        command=command,
+        environment={"PATH": "/bin"},
+        directory=directory,
+        limit_bytes=256 * MIB,
+    )
+    driver.start(launch, hear)
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    state, directory, cgroup, *command = sys.argv[1:]
+    asyncio.run(live(Path(state), Path(directory), cgroup, tuple(command)))

@@ -1,0 +1,91 @@
+"""Every death leaves a black box: what was known when it happened, for `paddock why`."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from paddock.core.run import Attempt
+from paddock.supervisor.black_boxes import BlackBoxes, last_commit
+from tests.kit.factories import a_spec
+from tests.kit.supervising import Supervised, in_a_loop, supervised, until
+
+MIB = 1 << 20
+
+
+async def box_of(one: Supervised, boxes: BlackBoxes, run: str) -> dict[str, str]:
+    await one.ended(run)
+    await boxes.finish()
+    found = boxes.read(run)
+    assert found is not None
+    return found
+
+
+def test_a_failure_is_explained(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with supervised() as one:
+            boxes = BlackBoxes(one.supervisor, tmp_path / "boxes")
+            await one.submit(a_spec("a", memory="1G"), "sleep=0.2", "exit=3")
+            for used in (100, 400, 200):
+                boxes.seen({Attempt("a", 1): used * MIB})
+            box = await box_of(one, boxes, "a")
+            assert box["why"] == "ended with exit code 3"
+            assert box["limit"] == "1 GiB"
+            assert box["memory"].endswith("100 MiB to 200 MiB in 0 s, 400 MiB at most")
+            assert box["next"].startswith("nothing: it is over")
+            boxes.remove("a")
+            assert boxes.read("a") is None
+
+    in_a_loop(scenario)
+
+
+def test_one_that_will_be_tried_again_says_when(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with supervised() as one:
+            boxes = BlackBoxes(one.supervisor, tmp_path / "boxes")
+            await one.submit(a_spec("a", retries=1), "exit=3")
+            await until((tmp_path / "boxes/a.json").exists)
+            box = boxes.read("a")
+            assert box is not None and box["next"].startswith("tried again in ")
+
+    in_a_loop(scenario)
+
+
+def test_a_success_leaves_none(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with supervised() as one:
+            boxes = BlackBoxes(one.supervisor, tmp_path / "boxes")
+            await one.submit(a_spec("a"), "exit=0")
+            await one.ended("a")
+            await boxes.finish()
+            assert boxes.read("a") is None and boxes.read("../a") is None
+
+    in_a_loop(scenario)
+
+
+def test_a_box_that_cannot_be_written_harms_nobody(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        (tmp_path / "boxes").write_text("a file in its place", encoding="ascii")
+        async with supervised() as one:
+            boxes = BlackBoxes(one.supervisor, tmp_path / "boxes")
+            await one.submit(a_spec("a"), "exit=3")
+            await one.ended("a")
+            await boxes.finish()
+            assert boxes.read("a") is None
+
+    in_a_loop(scenario)
+
+
+def test_the_last_commit_is_of_the_directory_it_ran_in(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        assert await last_commit(tmp_path) is None
+        git = ["git", "-C", str(tmp_path)]
+        who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run([*git, "init", "-q"], check=True)
+        subprocess.run(
+            [*git, *who, "commit", "-q", "--allow-empty", "-m", "half of it"], check=True
+        )
+        found = await last_commit(tmp_path)
+        assert found is not None and "half of it" in found
+
+    in_a_loop(scenario)
