@@ -50,9 +50,10 @@ class House:
     # -- as a user ------------------------------------------------------------------------
 
     def paddock(
-        self, *words: object, within_s: float = 60.0, **more: Any
+        self, *words: object, within_s: float = 60.0, before: Sequence[str] = (), **more: Any
     ) -> subprocess.CompletedProcess[str]:
-        command = [*PADDOCK, *map(str, words)]
+        """`before` is a program that runs it, such as `unshare`."""
+        command = [*before, *PADDOCK, *map(str, words)]
         options: dict[str, Any] = {"cwd": self.home, "env": self.env, "text": True}
         options |= {"capture_output": True, "timeout": within_s}
         if "input" not in more:

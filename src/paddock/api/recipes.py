@@ -90,6 +90,8 @@ def _labels(request: RunRequest, of: Sent, defaults: RunDefaults) -> dict[str, s
         "pids": str(request.pids or defaults.pids_limit),
         "memory_high": str(memory_high_bytes(request, defaults)),
     }
+    if defaults.image is not None:
+        found["image"] = defaults.image
     if defaults.tool_walls:
         found[TOOLS_LABEL] = _tools(defaults)
     said = {
@@ -138,7 +140,10 @@ def driver_of(request: RunRequest, usual: str, default: str, known: Collection[s
     name = default if asked == "auto" else asked
     if name not in known:
         there = " or ".join(sorted(known))
-        raise bad_request(f"{request.name}: the driver {name} is not there yet; use {there}")
+        why = "is not there yet"
+        if name == "container":
+            why = "needs podman or docker, and neither is installed"
+        raise bad_request(f"{request.name}: the driver {name} {why}; use {there}")
     return name
 
 

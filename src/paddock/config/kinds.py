@@ -257,6 +257,25 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a certain form."""
+
+    pattern: str
+    allowed: str
+
+    def read(self, value: Value) -> str:
+        if isinstance(value, Scalar) and re.fullmatch(self.pattern, value.text, re.ASCII):
+            return value.text
+        raise Wrong(describe(value), self.allowed)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string", "pattern": f"^{self.pattern}$"}
+
+    def show(self, value: Any) -> str:
+        return str(value)
+
+
+@dataclass(frozen=True, slots=True)
 class Flag:
     @property
     def allowed(self) -> str:

@@ -52,6 +52,7 @@ class RunDefaults:
     pids_limit: int
     driver: str
     soft_timeout_s: float | None  # None: half of the hard one
+    image: str | None
     tool_walls: tuple[ToolWall, ...]
     tool_share: float
     max_repo_bytes: int
@@ -148,6 +149,7 @@ def run_defaults(settings: Settings, total_bytes: int) -> RunDefaults:
         pids_limit=settings[s.PIDS_LIMIT],
         driver=settings[s.SANDBOX_DRIVER],
         soft_timeout_s=settings[s.SOFT_TIMEOUT],
+        image=settings[s.CONTAINER_IMAGE],
         tool_walls=settings[s.TOOL_WALLS],
         tool_share=settings[s.TOOL_SHARE],
         max_repo_bytes=settings[s.MAX_REPO_SIZE] * _MB,

@@ -19,6 +19,7 @@ from .kinds import (
     Size,
     SizeOrShare,
     Whole,
+    Word,
 )
 from .located import written
 from .mistakes import Place
@@ -183,6 +184,24 @@ HOST_RESERVE: Final = Setting(
     "auto",
     "Memory that the host keeps for itself; auto goes by its size.",
     Stricter.HIGHER,
+)
+CONTAINER_ENGINE: Final = Setting(
+    "sandbox.container_engine",
+    Choice(("auto", "podman", "docker", "apple")),
+    "auto",
+    "What runs the containers of the driver `container`; auto takes the first that is installed.",
+)
+CONTAINER_IMAGE: Final = Setting(
+    "sandbox.container_image",
+    OrWord("none", Word(r"[a-zA-Z0-9][a-zA-Z0-9._/:@-]{0,254}", "the name of an image")),
+    "none",
+    "The image that runs in containers begin with.",
+)
+CONTAINER_NETWORK: Final = Setting(
+    "sandbox.container_network",
+    Word(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,63}", "host, none, bridge or the name of a network"),
+    "host",
+    "The network of containers, in the words of their engine.",
 )
 TOOL_WALLS: Final = Setting(
     "sandbox.tool_walls",

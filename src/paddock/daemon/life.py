@@ -24,6 +24,7 @@ from paddock.core.events import CancelRequested, PolicyChanged
 from paddock.core.policy import Policy
 from paddock.daemon.ballast import Ballast
 from paddock.daemon.birthplace import settle
+from paddock.daemon.containers import connected, container_driver
 from paddock.daemon.shims import Shims
 from paddock.drivers.fake.driver import FakeDriver
 from paddock.drivers.local.containment import Containment
@@ -156,6 +157,7 @@ class _Daemon:
         self._listen_to_signals()
         await stack.enter_async_context(self._working(self.supervisor.write()))
         await self._unless_over(self._take_the_turn())
+        await self._connect_containers(stack)
         self.local.on_superseded = self.ending.ask
         stack.callback(self.local.close)
         await self._unless_over(recover(self.supervisor, self.inherited))
@@ -182,6 +184,12 @@ class _Daemon:
         elif home is not None:
             alarms.add_oom(Path(home.fleet.path))
         return alarms
+
+    async def _connect_containers(self, stack: contextlib.AsyncExitStack) -> None:
+        driver = container_driver(self.places, load_settings(None), epoch=self.epoch)
+        if driver is not None and await asyncio.to_thread(connected, driver):
+            self.drivers["container"] = driver
+            stack.callback(driver.close)
 
     async def _unless_over(self, work: Coroutine[Any, Any, None]) -> None:
         """A start can be stopped like a life, and does not wait for a writer that has died."""

@@ -10,6 +10,7 @@ from paddock.config import settings as s
 from paddock.config.layers import settings_of
 from paddock.core.units import GIB
 
+CONTAINERS = {s.CONTAINER_ENGINE, s.CONTAINER_IMAGE, s.CONTAINER_NETWORK}
 OLD = Path(__file__).parents[2] / "data/config"
 
 
@@ -21,11 +22,8 @@ def test_every_old_file_loads(path: Path) -> None:
 def test_the_documented_file_means_what_is_built_in() -> None:
     found = settings_of({"user": OLD / "0.1-documented.yaml"})
     assert all(found[setting] == setting.built_in() for setting in s.SETTINGS)
-    since = {
-        s.MIN_RUN,
-        s.CONTAINMENT,
-        s.TOOL_SHARE,
-    }  # settings that came after that file was written
+    # Settings that came after that file was written.
+    since = {s.MIN_RUN, s.CONTAINMENT, s.TOOL_SHARE, *CONTAINERS}
     assert {each for each in s.SETTINGS if not found.where(each).explicit} == since
 
 

@@ -183,7 +183,7 @@ class ContainerDriver:
         if status == "" and life.tether is not None:
             status = life.tether.last_word  # nothing could be written down
         if status == "missing":
-            reason = "there is no such program in the image"
+            reason = "its program, in the image: not found"
             self._telling.failed(life, reason, permanent=True)
             return
         known = exit_in(status)

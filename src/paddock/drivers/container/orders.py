@@ -10,7 +10,8 @@ from paddock.drivers.container.settings import ContainerSettings
 from paddock.ports import Launch
 
 IMAGE_LABEL = "image"
-CPUS_LABEL = "cpu_limit"
+CPUS_LABEL = "cpu"
+PIDS_LABEL = "pids"
 
 
 def order_of(
@@ -30,7 +31,7 @@ def order_of(
         labels=names.labels(attempt, epoch),
         mounts=mounts_of(launch, names, settings),
         limit_bytes=launch.limit_bytes,
-        pids=settings.pids,
+        pids=pids_of(launch.labels, settings.pids),
         cpus=cpus_of(launch.labels, settings.cpus),
         network=settings.network,
         scratch_bytes=launch.limit_bytes // 2 if scratch is None else scratch,
@@ -60,6 +61,11 @@ def cpus_of(labels: Mapping[str, str], usual: float) -> float:
         return max(0.0, float(labels[CPUS_LABEL]))
     except (KeyError, ValueError):  # not said, or "unlimited"
         return usual
+
+
+def pids_of(labels: Mapping[str, str], usual: int) -> int:
+    said = labels.get(PIDS_LABEL, "")
+    return int(said) if said.isascii() and said.isdigit() else usual
 
 
 def umask_of(labels: Mapping[str, str]) -> int:

@@ -156,9 +156,11 @@ class Service:
                 permanent=True,
             )
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        words = [program, *self._command[1:], f"unix://{self._socket}"]
         self._pid = os.posix_spawn(
-            program,
-            [*self._command, f"unix://{self._socket}"],
+            "/bin/sh",
+            # conmon, below it, leaves a file `oom` in whichever directory it was started in.
+            ["sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", str(self._directory), *words],
             self._environment,
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),

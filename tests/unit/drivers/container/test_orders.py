@@ -65,8 +65,8 @@ def test_labels_name_instance_run_attempt_and_epoch_only() -> None:
 
 def test_cores_are_unlimited_unless_asked_for() -> None:
     assert an_order().cpus == 0.0
-    assert an_order(labels={"cpu_limit": "0.5"}).cpus == 0.5
-    assert an_order(labels={"cpu_limit": "unlimited"}).cpus == 0.0
+    assert an_order(labels={"cpu": "0.5"}).cpus == 0.5
+    assert an_order(labels={"cpu": "unlimited"}).cpus == 0.0
 
 
 def test_scratch_is_half_of_the_limit_unless_it_is_set() -> None:

@@ -1,0 +1,46 @@
+"""The container driver, where an engine for it is installed."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+from typing import Final
+
+from paddock.config import settings as s
+from paddock.config.places import Places
+from paddock.config.settings import Settings
+from paddock.drivers.container.driver import ContainerDriver, DriverTrouble
+from paddock.drivers.container.probe import engine_named
+from paddock.drivers.container.settings import ContainerSettings
+
+# Named so that the first that is there is taken, as by `probe.choose`, which would ask each of them
+# and keep every start of a daemon waiting.
+PROGRAMS: Final = {"podman": "podman", "docker": "docker", "apple": "container"}
+
+log = logging.getLogger("paddock.daemon")
+
+
+def container_driver(places: Places, settings: Settings, *, epoch: int) -> ContainerDriver | None:
+    """Not yet connected; None: nothing is installed that could run one."""
+    name = settings[s.CONTAINER_ENGINE]
+    if name == "auto":
+        found = (engine for engine, program in PROGRAMS.items() if shutil.which(program))
+        name = next(found, "")
+    if not name:
+        return None
+    chosen = ContainerSettings(
+        image=settings[s.CONTAINER_IMAGE] or "", network=settings[s.CONTAINER_NETWORK]
+    )
+    engine = engine_named(name, places.state, os.environ)
+    return ContainerDriver(places.state, places.output, engine=engine, settings=chosen, epoch=epoch)
+
+
+def connected(driver: ContainerDriver) -> bool:
+    """Runs of other drivers do not suffer for it."""
+    try:
+        driver.connect()
+    except DriverTrouble as error:
+        log.error("there are no containers: %s", error)
+        return False
+    return True
