@@ -70,7 +70,7 @@ def _home_v2(name: str, own: dict[str, str], proc: str) -> Home:
     if here is not None:
         return Home(Group2(here), 2, "it already lives there")
     prepared = f"{top}/{OURS}"
-    if os.path.isdir(prepared) and _may_use(prepared):  # noqa: PTH112
+    if _usable(prepared, own[UNIFIED]):
         return Home(Group2(f"{prepared}/{OURS}-{name}"), 2, "the host was set up for it")
     for directory in _upwards(own[UNIFIED], top):
         if could_hold(directory):
@@ -102,6 +102,17 @@ def _upwards(path: str, top: str) -> Iterator[str]:
 def _may_use(directory: str) -> bool:
     files = (directory, f"{directory}/cgroup.procs", f"{directory}/cgroup.subtree_control")
     return all(os.access(file, os.W_OK) for file in files)
+
+
+def _usable(prepared: str, own: str) -> bool:
+    is_there = os.path.isdir(prepared)  # noqa: PTH112
+    return is_there and _may_use(prepared) and _may_move(own, prepared)
+
+
+def _may_move(own: str, to: str) -> bool:
+    """Who moves a process needs the right to write in the cgroup above both places (v2)."""
+    above = os.path.commonpath([own, to])
+    return os.access(f"{above}/cgroup.procs", os.W_OK)
 
 
 def could_hold(directory: str) -> bool:

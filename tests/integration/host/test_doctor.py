@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
 from pathlib import Path
+from subprocess import DEVNULL
 
-from tests.kit.house import a_house
+from tests.kit.house import PADDOCK, a_house
+from tests.kit.waiting import until
 
 NO_WALLS = "sandbox: {containment: none}\n"
 
@@ -46,6 +50,18 @@ def test_a_daemon_that_runs_is_used_and_left_running(tmp_path: Path) -> None:
         runs = house.told("ls", "--all")
         assert [run["state"] for run in runs] == ["ended"] * len(runs)
         assert all(run["name"].startswith("doctor-") for run in runs)
+
+
+def test_an_interrupted_proof_leaves_no_canary(tmp_path: Path) -> None:
+    with a_house(tmp_path, config=NO_WALLS) as house:
+        house.start()
+        words = [*PADDOCK, "doctor", "--prove"]
+        with subprocess.Popen(words, cwd=house.home, env=house.env, stdout=DEVNULL) as proving:
+            with house.client() as client:
+                until(client.runs, within_s=20)
+            proving.send_signal(signal.SIGINT)
+            assert proving.wait(20) == 130
+        until(lambda: house.told("ls") == [], within_s=10)
 
 
 def test_a_daemon_that_cannot_start_is_a_problem_and_no_proof(tmp_path: Path) -> None:

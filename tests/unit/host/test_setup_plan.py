@@ -87,7 +87,7 @@ def test_swap_units_of_systemd_are_masked_or_moved_away(tmp_path: Path) -> None:
             to="/etc/systemd/system/swapfile.swap.paddock-off",
         ),
         Mask(path="/etc/systemd/system/dev-zram\\x2d0.swap"),
-        Reload(about="swap"),
+        Reload(),
         SwapOff(device="/dev/zram-0", priority=100),
     )
 
@@ -135,7 +135,7 @@ def test_with_systemd_users_get_all_controllers_and_the_user_lingers(tmp_path: P
     assert steps_of(host)["cgroups"].changes == (
         MakeDirectory(path="/etc/systemd/system/user@.service.d", owner=Owner(0, 0), mode=0o755),
         WriteFile(path=DROP_IN, text=DROP_IN_TEXT),
-        Reload(about="delegation"),
+        Reload(),
         Linger(user="someone"),
     )
 
@@ -152,7 +152,7 @@ def test_with_systemd_on_v1_a_unit_makes_the_subtree_again_at_boot(tmp_path: Pat
     _, unit, reload, enable = step.changes
     assert isinstance(unit, WriteFile)
     assert "mkdir -p /sys/fs/cgroup/memory/paddock && chown" in unit.text
-    assert (reload, enable) == (Reload(about="cgroups"), EnableUnit(unit=BOOT_UNIT))
+    assert (reload, enable) == (Reload(), EnableUnit(unit=BOOT_UNIT))
     assert f"{BOOT_UNIT} makes it again at boot" in step.notes
 
 

@@ -8,6 +8,7 @@ output and counters; only one that was killed whole is asked for from the engine
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import logging
 import shutil
@@ -62,6 +63,7 @@ class ContainerDriver:
         self._state, self._output = state, output
         self._engine, self._settings, self._epoch = engine, settings, epoch
         self._live = state / "containers" / boot_id()
+        self._used = state / "containers" / "used"
         self._lives: dict[Attempt, Life] = {}
         self._leftovers: dict[Attempt, asyncio.Task[None]] = {}
         self._deeds = Deeds()
@@ -86,7 +88,7 @@ class ContainerDriver:
             time.sleep(0.005)
         self._making = Making(self._engine, self._settings, names=self._names, epoch=self._epoch)
         for other in self._live.parent.iterdir():
-            if other != self._live:  # of an earlier boot: nothing of it runs any more
+            if other not in (self._live, self._used):  # of an earlier boot: nothing of it runs
                 shutil.rmtree(other, ignore_errors=True)
 
     def close(self) -> None:
@@ -128,6 +130,8 @@ class ContainerDriver:
         life = Life(attempt, names.container(attempt), names.box(attempt), tell)
         life.limit_bytes = launch.limit_bytes
         self._lives[attempt] = life
+        with contextlib.suppress(OSError):
+            self._used.touch(mode=0o600)
         self._deeds.do(self._begin, life, launch)
 
     async def _begin(self, life: Life, wanted: Launch) -> None:
@@ -322,7 +326,8 @@ class ContainerDriver:
             life.phase = Phase.BEGUN
             self._lives[attempt] = life
             self._deeds.do(self._adopt_one, life, facts)
-        self._deeds.do(self._sweep)
+        if self._used.exists():  # who never had a container wakes no engine
+            self._deeds.do(self._sweep)
         return frozenset(self._lives)
 
     async def _adopt_one(self, life: Life, facts: Mapping[str, Any]) -> None:

@@ -1,0 +1,149 @@
+"""What walls cost and how soon they act: starts, looks and kills, beside bare processes in one run.
+
+Targets: a start with walls takes at most twice a bare `Popen` in which the child itself joins its
+cgroup; a hog at a 64 MiB wall is dead within 1 s of its start; 15 processes within 0.1 s of a kill.
+In a guest: python -m tests.kit.guest -- .venv/bin/python bench/bench_walls.py
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ground import keep, verdict
+
+from paddock.cgroups.group import Walls
+from paddock.cgroups.home import Home, find_home
+from paddock.cgroups.v2 import Group2
+from paddock.core.run import Attempt, Priority
+from paddock.drivers.local.containment.cgroup import CgroupContainment
+
+ROUNDS = 60
+AGENTS = (300, 1000)
+WALLS = Walls(limit_bytes=64 << 20, pids=64)
+JOIN = 'for f in $1; do echo 0 >"$f"; done; shift; exec "$@"'
+
+
+@contextmanager
+def a_home() -> Iterator[Home]:
+    home = find_home(f"bench-{uuid.uuid4().hex[:8]}")
+    home.group.ensure()
+    if home.version == 2:
+        Group2(home.group.path.rpartition("/")[0]).hand_down()
+    for group in (home.group, home.fleet):
+        group.ensure()
+        group.hand_down()
+    try:
+        yield home
+    finally:
+        home.group.kill()
+        while not home.group.remove():
+            time.sleep(0.01)
+
+
+def bare() -> float:
+    began = time.perf_counter()
+    subprocess.run(["/bin/true"], check=True)
+    return time.perf_counter() - began
+
+
+def walled(walls: CgroupContainment, n: int) -> float:
+    """As the shim does it: a shell joins, and becomes the agent."""
+    attempt = Attempt(f"r{n}", 1)
+    began = time.perf_counter()
+    place = walls.prepare(attempt, WALLS, priority=Priority.NORMAL)
+    subprocess.run(["sh", "-c", JOIN, "sh", " ".join(place.procs), "/bin/true"], check=True)
+    took = time.perf_counter() - began
+    walls.remove(attempt)
+    return took
+
+
+def started(
+    walls: CgroupContainment, name: str, *command: str
+) -> tuple[Attempt, subprocess.Popen[bytes]]:
+    attempt = Attempt(name, 1)
+    place = walls.prepare(attempt, WALLS, priority=Priority.NORMAL)
+    words = ["sh", "-c", JOIN, "sh", " ".join(place.procs), *command]
+    return attempt, subprocess.Popen(words, stderr=subprocess.DEVNULL)
+
+
+def hog_s(walls: CgroupContainment, n: int) -> float:
+    began = time.perf_counter()
+    attempt, hog = started(
+        walls, f"hog{n}", "dd", "if=/dev/zero", "of=/dev/null", "bs=300M", "count=1"
+    )
+    code = hog.wait()
+    took = time.perf_counter() - began
+    assert code == -signal.SIGKILL and walls.toll(attempt).oom, "it did not die at its wall"
+    walls.remove(attempt)
+    return took
+
+
+def kill_s(walls: CgroupContainment, n: int) -> float:
+    script = "for i in 1 2 3 4 5 6 7; do setsid sleep 60 & sleep 60 & done; wait"
+    attempt, main = started(walls, f"many{n}", "sh", "-c", script)
+    while len(walls.pids(attempt)) < 15:
+        time.sleep(0.005)
+    began = time.perf_counter()
+    walls.kill(attempt)
+    while walls.pids(attempt):
+        time.sleep(0.0005)
+    took = time.perf_counter() - began
+    main.wait()
+    walls.remove(attempt)
+    return took
+
+
+def look_ms(walls: CgroupContainment, many: int) -> float:
+    attempts = [Attempt(f"look{n}", 1) for n in range(many)]
+    for attempt in attempts:
+        walls.prepare(attempt, WALLS, priority=Priority.NORMAL)
+    walls.look()
+    looks = []
+    for _ in range(20):
+        began = time.thread_time()
+        walls.look()
+        looks.append(time.thread_time() - began)
+    for attempt in attempts:
+        walls.remove(attempt)
+    return statistics.median(looks) * 1e3
+
+
+def main() -> int:
+    with a_home() as home:
+        walls = CgroupContainment(home)
+        pairs = [(bare(), walled(walls, n)) for n in range(ROUNDS)]
+        ratio = statistics.median(other / one for one, other in pairs)
+        hog = [hog_s(walls, n) for n in range(5)]
+        kill = [kill_s(walls, n) for n in range(5)]
+        looks = {many: look_ms(walls, many) for many in AGENTS}
+        walls.close()
+    start_ms = [statistics.median(each) * 1e3 for each in zip(*pairs, strict=True)]
+    print(f"cgroup v{home.version}, load {os.getloadavg()[0]:.1f}")
+    print(f"start          bare {start_ms[0]:.2f} ms, walled {start_ms[1]:.2f} ms")
+    print(f"hog at 64 MiB  dead after {max(hog) * 1e3:.0f} ms at most")
+    print(f"15 processes   gone after {max(kill) * 1e3:.1f} ms at most")
+    for many, took in looks.items():
+        print(f"one look       {took:.2f} ms for {many:,} agents")
+    figures = {"version": home.version, "start": round(ratio, 2), "hog_s": round(max(hog), 3)}
+    figures |= {"kill_s": round(max(kill), 4)}
+    figures |= {f"look_ms_{many}": round(took, 2) for many, took in looks.items()}
+    keep(f"walls-v{home.version}", figures)
+    return verdict(
+        [
+            ("2 / (walled start / bare)", 2 / ratio, 1),
+            ("1 s / death of a hog", 1 / max(hog), 1),
+            ("0.1 s / end of 15 processes", 0.1 / max(kill), 1),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
