@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Coroutine, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,7 +32,7 @@ from paddock.drivers.local.containment import Containment
 from paddock.drivers.local.containment.choosing import NoWalls, Wanted, choose, read_home
 from paddock.drivers.local.driver import DriverTrouble, LocalDriver
 from paddock.drivers.local.keeper.cgroups import leave_agents_cgroups, leave_home
-from paddock.drivers.local.naming import instance_of
+from paddock.drivers.local.naming import instance_of, keep
 from paddock.host.memory import MemoryUnreadable
 from paddock.host.probe import probe_for_this_machine
 from paddock.host.triggers import Alarms
@@ -103,6 +104,7 @@ def _walls(places: Places, policy: Policy, wanted: Wanted) -> Containment:
     instance = instance_of(places.state)
     if wanted != "none" and (trouble := settle(instance)) is not None:
         log.warning("%s", trouble)
+    _keep_ladder(places, policy)
     walls, why = choose(places.keeper, instance, wall_bytes=policy.wall_bytes, wanted=wanted)
     log.info("agents live in: %s", why)
     return walls
@@ -328,6 +330,7 @@ class _Daemon:
             total_bytes = probe_for_this_machine().sample().total_bytes
             policy: Policy = to_policy(load_settings(None), total_bytes)
             self.walls.set_wall(policy.wall_bytes)
+            _keep_ladder(self.places, policy)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the daemon lives
             log.error("the configuration is as before: %s", error)
             return
@@ -344,6 +347,13 @@ class _Daemon:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await task
+
+
+def _keep_ladder(places: Places, policy: Policy) -> None:
+    """For rescues, which read no configuration."""
+    with contextlib.suppress(OSError):
+        places.keeper.mkdir(mode=0o700, exist_ok=True)
+        keep(str(places.keeper / "ladder"), json.dumps(asdict(policy.ladder)))
 
 
 def _listening_file(places: Places) -> Path:

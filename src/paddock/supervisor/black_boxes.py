@@ -92,8 +92,12 @@ class BlackBoxes:
         return facts | {"next": self._next(run)}
 
     def _next(self, run: Run) -> str:
-        if isinstance(run.state, Queued):
+        # As it is by now: what was thought may be ahead of what was remembered just now.
+        run = self._supervisor.fleet.runs.get(run.id, run)
+        if isinstance(run.state, Queued) and run.id in self._supervisor.fleet.runs:
             return waiting(self._supervisor.fleet, run).sentence
+        if run.live:
+            return "it runs once more"
         return "nothing: it is over (`paddock retry` runs it once more)"
 
     async def _keep(self, run: Run, facts: dict[str, str]) -> None:

@@ -103,6 +103,7 @@ def test_a_daemon_starts_on_a_full_disk_and_can_kill(tmp_path: Path) -> None:
         until((house.places.state / "ballast").exists, within_s=10)
         house.paddock("daemon", "stop")  # leaves an empty write-ahead log: no room of its own
         disk.fill()
+        house.start()
         assert house.paddock("kill", "--force", taken.id).returncode == 0
         until(lambda: leaks.marked(taken.id) == {}, within_s=10)
         disk.make_room()

@@ -303,6 +303,7 @@ class LocalDriver:
         for sign in self._names.signs(life.attempt) if life.has_signs else ():
             remove(sign)
         remove(self._names.facts(life.attempt))
+        remove(self._names.killed(life.attempt))
         self._containment.remove(life.attempt)
 
     # -- what the keeper says -------------------------------------------------------------

@@ -59,9 +59,8 @@ class Life:
         return self.phase in (Phase.ASKED, Phase.KEPT)
 
 
-def stop_in(record: dict[str, Any]) -> Stop | None:
-    """Why the last daemon was killing it, if it said so and we know the word."""
-    told = record.get("stop")
+def stop_in(told: object) -> Stop | None:
+    """Why somebody else was killing it, if they said so and we know the word."""
     if not isinstance(told, dict):
         return None
     try:

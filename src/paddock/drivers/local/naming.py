@@ -66,6 +66,10 @@ class Names:
     def facts(self, attempt: Attempt) -> str:
         return self._file(attempt, "facts")
 
+    def killed(self, attempt: Attempt) -> str:
+        """Where a rescue says that it killed it, and why."""
+        return self._file(attempt, "killed")
+
     def keep_facts(self, attempt: Attempt, text: str) -> None:
         """For rescues; what cannot be written down keeps nobody from starting."""
         try:

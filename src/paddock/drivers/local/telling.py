@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Final
 
@@ -13,6 +14,7 @@ from paddock.drivers.local.drain import Drain
 from paddock.drivers.local.life import Life, Phase, stop_in
 from paddock.drivers.local.line import Message
 from paddock.drivers.local.naming import Names
+from paddock.ports import Stop
 
 # The keeper's own size shows in every child's high-water mark (between vfork and exec they share
 # memory), so that below this it says nothing about the agent. Sampled peaks know better there.
@@ -22,6 +24,7 @@ PEAK_FLOOR_BYTES: Final = 24 << 20
 UNDRAINED_AT_MOST_S: Final = 10.0
 UNDRAINED_AGAIN_S: Final = 0.25
 STRAYS_AGAIN_S: Final = 0.02
+LONGEST_NOTE: Final = 16 * 1024
 
 
 class Telling:
@@ -51,6 +54,7 @@ class Telling:
         elif record["state"] == "exited":
             self.started(life)
             if life.exit is None:
+                self._rescue_found(life)
                 life.exit = self._exit(life, record)
             life.empty = bool(record.get("empty", True)) and not self._has_strays(life)
             self.settle(life)
@@ -81,7 +85,18 @@ class Telling:
             _tell(life, Started(_now(), life.attempt))
 
     def stop_found(self, life: Life, record: Message) -> None:
-        stop = stop_in(record)
+        self._found(life, stop_in(record.get("stop")))
+
+    def _rescue_found(self, life: Life) -> None:
+        """Killed by a rescue that could not ask us, or did not."""
+        try:
+            with open(self._names.killed(life.attempt), "rb") as file:  # noqa: PTH123
+                said = json.loads(file.read(LONGEST_NOTE))
+        except (OSError, ValueError, RecursionError):
+            return
+        self._found(life, stop_in(said))
+
+    def _found(self, life: Life, stop: Stop | None) -> None:
         if stop is not None and stop.outcome is not None and life.stop is None:
             life.stop = stop
             _tell(life, StopFound(_now(), life.attempt, stop.outcome, stop.because))
