@@ -1,4 +1,4 @@
-"""`paddock kill`: stop runs, and heartbeats."""
+"""`paddock kill`: stop runs, and heartbeats; without the daemon where it does not answer."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from .completing import complete_run
-from .connecting import connected
-from .exits import CommandError
+from .connecting import connected, door, open_client
+from .exits import CommandError, ExitCode
 from .printing import echo_json, note, safe
 
 if TYPE_CHECKING:
@@ -22,20 +22,34 @@ if TYPE_CHECKING:
 @click.option("--all", "everything", is_flag=True, help="Every run that has not ended.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 @click.argument("runs", metavar="[RUN…]", nargs=-1, shell_complete=complete_run)
-def command(runs: tuple[str, ...], force: bool, everything: bool, as_json: bool) -> None:
+def command(runs: tuple[str, ...], force: bool, everything: bool, as_json: bool) -> int:
     """Stop runs: SIGTERM, and SIGKILL for whatever is left ten seconds later.
 
     Also what they started, wherever it hides. The name of a heartbeat ends the heartbeat.
-    Does not wait for the end: paddock wait does.
+    Does not wait for the end: paddock wait does. If the daemon is dead or does not answer within
+    two seconds, agents are killed without it, and that is waited for. --all --force makes sure of
+    it in any case, also of what was put into cgroups by hand.
 
     \b
     Examples:
       paddock kill review
       paddock kill --force 3f2a 91bc
-      paddock kill --all
+      paddock kill --all --force
     """
     if bool(runs) == everything:
         raise CommandError("which runs? Name them, or say --all; not both")
+    if door() is not open_client:  # to a daemon whose agents may be anywhere
+        return _by_daemon(runs, force=force, everything=everything, as_json=as_json)
+    from .kill_directly import directly, make_sure
+
+    ended = directly(runs, force=force, as_json=as_json)
+    if ended is not None:
+        return ended
+    code = _by_daemon(runs, force=force, everything=everything, as_json=as_json)
+    return make_sure() if everything and force else code
+
+
+def _by_daemon(runs: tuple[str, ...], *, force: bool, everything: bool, as_json: bool) -> int:
     with connected() as client:
         killed = client.kill(runs, all=everything, force=force)
         over = [] if len(killed.runs) >= len(runs) else _already_ended(client, runs, killed)
@@ -43,13 +57,14 @@ def command(runs: tuple[str, ...], force: bool, everything: bool, as_json: bool)
         note(f"{name} has already ended")
     if as_json:
         echo_json(killed)
-        return
+        return ExitCode.DONE
     for run in killed.runs:
         click.echo(safe(run))
     for name in killed.heartbeats:
         click.echo(f"{safe(name)} (heartbeat)")
     if not killed.runs and not killed.heartbeats and not over:
         note("nothing to kill")
+    return ExitCode.DONE
 
 
 def _already_ended(client: Client, refs: Sequence[str], killed: Killed) -> list[str]:

@@ -1,0 +1,103 @@
+"""Real runs whose daemon hangs, or died with its keeper: they can be killed all the same."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kit import leaks
+from tests.kit.house import House, a_house, is_running, shell
+from tests.kit.waiting import until
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Iterator[House]:
+    # The service of podman outlives a daemon that is killed, for up to a minute: not our subject.
+    with a_house(tmp_path, config="sandbox: {container_engine: docker}\n") as house:
+        yield house
+
+
+def a_run(house: House, text: str) -> str:
+    (taken,) = house.submit(shell("a", text)).runs
+    until(lambda: is_running(house, taken.id), within_s=10)
+    until(lambda: leaks.marked(taken.id), within_s=10)
+    return taken.id
+
+
+def test_a_daemon_that_hangs_is_passed_by_within_seconds(house: House) -> None:
+    house.start()
+    run = a_run(house, "sleep 60 & sleep 60")
+    daemon = house.daemon()["pid"]
+    os.kill(daemon, signal.SIGSTOP)
+    try:
+        began_at = time.monotonic()
+        done = house.paddock("kill", "--force", "a")
+        assert (done.returncode, done.stdout) == (0, f"{run}\n"), done.stderr
+        assert done.stderr == "paddock: the daemon does not answer: killing without it\n"
+        assert 2 <= time.monotonic() - began_at < 8
+        assert leaks.marked(f"PADDOCK_RUN={run}") == {}
+    finally:
+        os.kill(daemon, signal.SIGCONT)
+    (view,) = house.ended([run])
+    assert view.state == "ended"
+
+
+def test_a_real_run_is_relieved_and_watched_by_what_its_driver_wrote_down(house: House) -> None:
+    house.start()
+    run = a_run(house, "sleep 60")
+    plan = house.told("relieve", "1", "--dry-run")
+    (victim,) = plan["would_kill"]
+    assert (victim["id"], victim["name"], victim["priority"]) == (run, "a", "normal")
+    assert victim["expected_bytes"] == 64 << 20
+    assert victim["memory_bytes"] > 0
+
+
+def test_a_daemon_that_hangs_does_not_hide_who_is_not_there(house: House) -> None:
+    house.start()
+    run = a_run(house, "sleep 60")
+    daemon = house.daemon()["pid"]
+    os.kill(daemon, signal.SIGSTOP)
+    try:
+        done = house.paddock("kill", "--force", "nobody")
+    finally:
+        os.kill(daemon, signal.SIGCONT)
+    assert done.returncode == 4
+    assert leaks.marked(f"PADDOCK_RUN={run}")
+
+
+def test_with_daemon_and_keeper_dead_the_agents_can_be_killed(house: House) -> None:
+    house.start()
+    run = a_run(house, "trap '' TERM; sleep 60 & wait; sleep 60")
+    pids = house.daemon()
+    os.kill(pids["keeper_pid"], signal.SIGKILL)
+    os.kill(pids["pid"], signal.SIGKILL)
+    until(lambda: not leaks.is_alive(pids["pid"]), within_s=5)
+    assert leaks.marked(f"PADDOCK_RUN={run}")
+    done = house.paddock("kill", "--all", "--force")
+    assert (done.returncode, done.stdout) == (0, f"{run}\n"), done.stderr
+    assert leaks.marked(f"PADDOCK_RUN={run}") == {}
+
+
+def test_a_daemon_that_answers_is_asked_and_has_it_as_its_own_kill(house: House) -> None:
+    house.start()
+    run = a_run(house, "sleep 60")
+    done = house.paddock("kill", "--all", "--force")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{run}\n", "")
+    assert leaks.marked(f"PADDOCK_RUN={run}") == {}
+    (view,) = house.ended([run])
+    assert view.outcome == "cancelled"
+
+
+def test_what_only_waits_is_cancelled_by_a_daemon_that_is_started_for_it(tmp_path: Path) -> None:
+    with a_house(tmp_path, config="performance: {max_concurrent_agents: 1}\n") as house:
+        house.start()
+        first, second = house.submit(shell("a", "sleep 60"), shell("b", "exit 0")).runs
+        until(lambda: is_running(house, first.id), within_s=10)
+        assert house.paddock("daemon", "stop", "--kill").returncode == 0
+        done = house.paddock("kill", second.id)
+        assert (done.returncode, done.stdout) == (0, f"{second.id}\n"), done.stderr
