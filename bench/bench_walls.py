@@ -81,7 +81,9 @@ def hog_s(walls: CgroupContainment, n: int) -> float:
     )
     code = hog.wait()
     took = time.perf_counter() - began
-    assert code == -signal.SIGKILL and walls.toll(attempt).oom, "it did not die at its wall"
+    assert code == -signal.SIGKILL and walls.toll(attempt, failed=True).oom, (
+        "it did not die at its wall"
+    )
     walls.remove(attempt)
     return took
 

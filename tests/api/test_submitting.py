@@ -179,7 +179,10 @@ def test_a_circle_is_refused(desk: ServedDesk, client: Client) -> None:
     [
         ({"command": (), "agent": "claude", "prompt": "x"}, "say the agent's whole command"),
         ({"repo": "/tmp"}, "say the directory to run in"),
-        ({"driver": "container"}, "the driver container needs podman or docker, and neither is installed; use fake"),
+        (
+            {"driver": "container"},
+            "the driver container needs podman or docker, and neither is installed; use fake",
+        ),
         ({"driver": "kubernetes"}, "not there yet"),
         ({"dir": "relative"}, "an absolute path"),
         ({"dir": "/no/such/place"}, "No such file"),

@@ -2,12 +2,12 @@
 
 # os instead of pathlib: these are read for every agent, every second, and by `paddock relieve` on
 # a machine that has hardly any memory left.
-# ruff: noqa: PTH123
 from __future__ import annotations
 
 import os
 
 LARGEST_FILE = 64 * 1024  # memory.stat has 2 to 4 KiB; cgroup.procs may have more than one page
+ONE_READ = 2048  # of less than that, half a page, there is no rest
 
 
 class NotSet(OSError):
@@ -15,11 +15,15 @@ class NotSet(OSError):
 
 
 def read(path: str) -> str:
-    with open(path, "rb", buffering=0) as file:
-        pieces = []
-        while piece := file.read(LARGEST_FILE):
-            pieces.append(piece)
-    return b"".join(pieces).decode("ascii", "replace")
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        text = piece = os.read(descriptor, LARGEST_FILE)
+        while len(piece) >= ONE_READ:  # the kernel gives what its own buffer holds, then the rest
+            piece = os.read(descriptor, LARGEST_FILE)
+            text += piece
+    finally:
+        os.close(descriptor)
+    return text.decode("ascii", "replace")
 
 
 def read_or_empty(path: str) -> str:
@@ -57,14 +61,22 @@ def put(path: str, value: str | int) -> None:
     """Raises NotSet unless the file then says what was written; sizes are rounded to pages."""
     wanted = str(value)
     try:
-        write(path, wanted)
-        found = read(path).split("\n", 1)[0].strip()
+        found = _write_and_read(path, wanted).split("\n", 1)[0].strip()
     except OSError as error:
         raise NotSet(
             error.errno, f"{path} could not be set to {wanted}: {error.strerror}"
         ) from None
     if not _same(wanted, found):
         raise NotSet(None, f"{path} says {found or 'nothing'} after {wanted} was written to it")
+
+
+def _write_and_read(path: str, text: str) -> str:
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, text.encode())
+        return os.pread(descriptor, ONE_READ, 0).decode("ascii", "replace")
+    finally:
+        os.close(descriptor)
 
 
 def _same(wanted: str, found: str) -> bool:

@@ -64,7 +64,13 @@ class Group(Protocol):
 
     def counters(self) -> Counters: ...
 
+    def peak_bytes(self) -> int | None:
+        """Page cache included."""
+
     def refused_forks(self) -> int: ...
+
+    def kills(self) -> int:
+        """Of `oom_kills` those of processes right in it, not below."""
 
     def pids(self) -> list[int]:
         """Of it and of everything below."""
@@ -85,7 +91,15 @@ class Group(Protocol):
 
 
 def remove_tree(path: str) -> bool:
-    """rmdir from the leaves up: cgroups have files, but no directory with files can hold one."""
+    """rmdir from the leaves up; most have none."""
+    try:
+        os.rmdir(path)  # noqa: PTH106
+    except FileNotFoundError:
+        return True
+    except OSError:
+        pass
+    else:
+        return True
     try:
         names = [entry.name for entry in os.scandir(path) if entry.is_dir(follow_symlinks=False)]
     except FileNotFoundError:

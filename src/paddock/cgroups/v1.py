@@ -3,16 +3,15 @@
 # ruff: noqa: PTH102, PTH103, PTH112, PTH110
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 
-from .files import number, pids_in, put, read, read_or_empty, table, write
+from .files import NotSet, number, pids_in, put, read, read_or_empty, table, write
 from .group import Counters, Walls, remove_tree
 from .v2 import PERIOD_US, children_of, kill_each, refused_forks, tree_of
 
 WANTED = ("memory", "pids", "cpu", "freezer")
-SHARES = 1024
-NO_LIMIT = -1
 # v1 does not say which of its kernel memory could be reclaimed, so none of it is counted.
 HELD = ("total_rss", "total_shmem")
 ROUNDS = 20
@@ -72,25 +71,28 @@ class Group1:
             self._wall_memory(walls.limit_bytes)
         if walls.pids is not None and "pids" in self._directories:
             put(f"{self._directories['pids']}/pids.max", walls.pids)
-        if "cpu" in self._directories:
-            put(f"{self._directories['cpu']}/cpu.shares", SHARES)
-            if walls.cpus is not None:
-                quota = f"{self._directories['cpu']}/cpu.cfs_quota_us"
-                put(f"{self._directories['cpu']}/cpu.cfs_period_us", PERIOD_US)
-                put(quota, int(walls.cpus * PERIOD_US))
+        if walls.cpus is not None and "cpu" in self._directories:
+            # Shares need no writing: a new cgroup has 1024, as all others.
+            quota = f"{self._directories['cpu']}/cpu.cfs_quota_us"
+            put(f"{self._directories['cpu']}/cpu.cfs_period_us", PERIOD_US)
+            put(quota, int(walls.cpus * PERIOD_US))
 
     def _wall_memory(self, limit_bytes: int) -> None:
         both = f"{self.path}/memory.memsw.limit_in_bytes"  # memory and swap together
-        counts_swap = os.path.exists(both)
         limit = f"{self.path}/memory.limit_in_bytes"
-        before = number(read_or_empty(limit))
-        if counts_swap and before is not None and before < limit_bytes:
-            put(both, limit_bytes)  # it may never be below the other
-        put(limit, limit_bytes)
-        if counts_swap:
+        try:
+            put(limit, limit_bytes)
+        except NotSet as error:
+            if error.errno != errno.EINVAL:
+                raise
+            put(both, limit_bytes)  # it was below: raised, it goes first
+            put(limit, limit_bytes)
+        try:
             put(both, limit_bytes)
-        else:
-            put(f"{self.path}/memory.swappiness", 0)
+        except NotSet as error:
+            if error.errno != errno.ENOENT:
+                raise
+            put(f"{self.path}/memory.swappiness", 0)  # this kernel does not count swap
 
     def missing(self) -> tuple[str, ...]:
         names = {"pids": "pids", "cpu": "cpu", "freezer": "freeze"}
@@ -106,7 +108,7 @@ class Group1:
     def counters(self) -> Counters:
         read(f"{self.path}/memory.oom_control")  # raises where there is no such cgroup
         stat = table(read_or_empty(f"{self.path}/memory.stat"))
-        peak = number(read_or_empty(f"{self.path}/memory.max_usage_in_bytes"))
+        peak = self.peak_bytes()
         limit = number(read_or_empty(f"{self.path}/memory.limit_in_bytes"))
         # v1 counts kills where the process was, and not again further up.
         killed = sum(_kills_in(path) for path in tree_of(self.path))
@@ -117,6 +119,12 @@ class Group1:
             cache_bytes=max(0, stat.get("total_cache", 0) - stat.get("total_shmem", 0)),
             refused_forks=self.refused_forks(),
         )
+
+    def peak_bytes(self) -> int | None:
+        return number(read_or_empty(f"{self.path}/memory.max_usage_in_bytes"))
+
+    def kills(self) -> int:
+        return table(read(f"{self.path}/memory.oom_control")).get("oom_kill", 0)
 
     def refused_forks(self) -> int:
         path = self._directories.get("pids")
@@ -138,7 +146,13 @@ class Group1:
                 break
             kill_each(list(new))
             seen |= new
+        self.thaw_all()
+
+    def thaw_all(self) -> None:
+        """Below, too: whoever was frozen there waits with the signal in its hand."""
         self.thaw()
+        for name in self.children():
+            self.child(name).thaw_all()
 
     def freeze(self) -> bool:
         return self._freeze("FROZEN")

@@ -7,6 +7,7 @@ once when the kernel rings.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -88,10 +89,10 @@ class Eyes:
         while (left_s := over_at - time.monotonic()) > 0 and not self._rung.is_set():
             if not was_busy and (fleet.live or fleet.waiting):
                 return
-            try:
-                await asyncio.wait_for(self._rung.wait(), min(left_s, self._tick_s))
-            except TimeoutError:
-                continue
+            # Not `wait_for`: rung in the moment it is cancelled, 3.11's forgets that it was.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(left_s, self._tick_s)):
+                    await self._rung.wait()
 
     def _look_at_host(self) -> Host:
         try:

@@ -66,6 +66,25 @@ def test_rung_it_looks_at_once_and_no_more_than_it_can() -> None:
     in_a_loop(scenario)
 
 
+def test_rung_while_it_is_told_to_end_it_ends() -> None:
+    async def scenario() -> None:
+        async with supervised() as one:
+            await one.submit(a_spec("a"), "sleep=60")
+            for _ in range(20):
+                probe = Probe()
+                eyes = Eyes(one.supervisor, probe)
+                watching = asyncio.create_task(eyes.watch())
+                await until(lambda seen=probe: seen.looks == 1)  # type: ignore[misc]
+                await asyncio.sleep(0.06)  # past the shortest rest, into the one that is rung
+                eyes.ring()
+                watching.cancel()
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait_for(watching, 5)
+                assert watching.cancelled()
+
+    in_a_loop(scenario)
+
+
 def test_an_idle_fleet_is_looked_at_seldom_and_the_first_run_wakes_it() -> None:
     async def scenario() -> None:
         assert IDLE_TICK_S > 2 * TICK_S

@@ -7,6 +7,7 @@ attempts write is moved by `Drain`; who has lost its keeper is looked after by `
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import os
 import signal
@@ -141,7 +142,7 @@ class LocalDriver:
         if problem is not None:
             raise ValueError(problem)
         place = self._containment.prepare(life.attempt, walls_of(launch), priority=launch.priority)
-        self._names.keep_facts(life.attempt, facts_of(launch))
+        life.facts = functools.partial(facts_of, launch)
         life.order = order_of(launch, self._names, place, others=len(self._lives))
 
     def _ask_to_start(self, life: Life) -> None:
@@ -217,6 +218,7 @@ class LocalDriver:
 
     def used_bytes(self) -> Mapping[Attempt, int]:
         counted = {life.attempt: life for life in self._lives.values() if not life.is_over}
+        self._names.keep_facts(counted.values())
         return self._watching.look(counted, self._keepers.pid, now=time.monotonic())
 
     def adopt(self, tell: Tell) -> frozenset[Attempt]:
@@ -264,7 +266,8 @@ class LocalDriver:
         if attempt is None or attempt in self._lives:
             return None
         limit_bytes = record.get("limit_bytes", 0)
-        life = Life(attempt, mark, tell, limit_bytes, Phase.ORPHANED, has_signs=True)
+        life = Life(attempt, mark, tell, limit_bytes, Phase.ORPHANED)
+        life.has_signs = life.has_facts = True
         self._lives[attempt] = life
         self._estate.hold(mark)
         return life
@@ -302,8 +305,9 @@ class LocalDriver:
             self._unsaid[life.mark] = fifo
         for sign in self._names.signs(life.attempt) if life.has_signs else ():
             remove(sign)
-        remove(self._names.facts(life.attempt))
-        remove(self._names.killed(life.attempt))
+        if life.has_facts:
+            remove(self._names.facts(life.attempt))
+            remove(self._names.killed(life.attempt))
         self._containment.remove(life.attempt)
 
     # -- what the keeper says -------------------------------------------------------------

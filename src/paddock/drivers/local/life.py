@@ -45,6 +45,8 @@ class Life:
     frozen: bool = False
     kept: bool = False  # the living keeper knows it
     kill_heard: bool = True  # by the keeper
+    facts: Callable[[], str] | None = None  # for rescues, until they are written
+    has_facts: bool = False  # written
     has_signs: bool = False  # files beside its output, by which it is spoken to
     forgotten: bool = False  # nobody listens any more; cleared away once it is over
     missed: int = 0  # looks in a row that found none of its processes

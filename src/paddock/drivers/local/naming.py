@@ -7,12 +7,13 @@ import logging
 import os
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 from paddock.core.run import Attempt
 from paddock.drivers.local.keeper.protocol import MARK, MAX_ID_LENGTH
+from paddock.drivers.local.life import Life
 from paddock.ports import Launch
 
 SAFE_RUN: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]+")
@@ -70,13 +71,19 @@ class Names:
         """Where a rescue says that it killed it, and why."""
         return self._file(attempt, "killed")
 
-    def keep_facts(self, attempt: Attempt, text: str) -> None:
-        """For rescues; what cannot be written down keeps nobody from starting."""
+    def keep_facts(self, lives: Iterable[Life]) -> None:
+        """For rescues, at the first look: whoever ends before that needs none."""
+        for life in lives:
+            if life.facts is not None:
+                self._keep_facts(life, life.facts)
+
+    def _keep_facts(self, life: Life, facts: Callable[[], str]) -> None:
+        text, life.facts, life.has_facts = facts(), None, True
         try:
-            self._live.mkdir(mode=0o700, exist_ok=True)
-            keep(self.facts(attempt), text)
+            self._live.mkdir(mode=0o700, exist_ok=True)  # somebody may have removed it
+            keep(self.facts(life.attempt), text)
         except OSError as error:
-            log.warning("a rescue will not know the name of %s: %s", attempt.run, error)
+            log.warning("a rescue will not know the name of %s: %s", life.attempt.run, error)
 
     def checkpoint_request(self, attempt: Attempt) -> str:
         return self._file(attempt, "checkpoint-request")

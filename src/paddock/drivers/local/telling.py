@@ -54,7 +54,8 @@ class Telling:
         elif record["state"] == "exited":
             self.started(life)
             if life.exit is None:
-                self._rescue_found(life)
+                if life.has_facts:  # by which a rescue knows it
+                    self._rescue_found(life)
                 life.exit = self._exit(life, record)
             life.empty = bool(record.get("empty", True)) and not self._has_strays(life)
             self.settle(life)
@@ -163,7 +164,7 @@ class Telling:
             self._over(life)
 
     def _exit(self, life: Life, record: Message) -> Exit:
-        toll = self._containment.toll(life.attempt)
+        toll = self._containment.toll(life.attempt, failed=record.get("exit_code") != 0)
         high_water = record.get("max_rss_bytes") or 0
         known = high_water if high_water >= PEAK_FLOOR_BYTES else 0
         if self._containment.holds(life.attempt):

@@ -59,7 +59,7 @@ class Watching:
         members = self._marks.census(held, keeper).members
         for life in held:
             mine = members.get(life.mark, [])
-            inside = self._containment.pids(life.attempt) or frozenset()
+            inside = self._containment.pids(life.attempt)
             for one in mine:
                 if one.pid not in inside and self._has_left(life.attempt, one):
                     self._catch(life, one, now)

@@ -80,7 +80,8 @@ class Containment(Protocol):
 
     def thaw(self, attempt: Attempt) -> bool: ...
 
-    def toll(self, attempt: Attempt) -> Toll: ...
+    def toll(self, attempt: Attempt, *, failed: bool) -> Toll:
+        """`failed`: also what could explain that."""
 
     def remove(self, attempt: Attempt) -> None:
         """The attempt is empty and forgotten."""

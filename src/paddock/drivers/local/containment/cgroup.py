@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from paddock.cgroups.files import number, read_or_empty
-from paddock.cgroups.group import Counters, Group, Walls
+from paddock.cgroups.group import Group, Walls
 from paddock.cgroups.home import FLEET, Home
 from paddock.cgroups.v2 import Group2
 from paddock.core.run import Attempt, Priority
@@ -32,7 +32,6 @@ OOM_SCORES: Final = {
     Priority.NORMAL: 500,
     Priority.LOW: 1000,
 }
-CACHE_SHARE: Final = 0.1  # of a peak that is mostly page cache, nothing is learned
 LOWER_WALL_SLACK: Final = 16 << 20
 
 log = logging.getLogger("paddock.walls")
@@ -65,23 +64,16 @@ class CgroupContainment:
 
     def _fresh(self, attempt: Attempt, walls: Walls) -> Leaf:
         group = self._fleet.child(name_of(attempt))
+        leaf = Leaf(attempt, group, walls, dwell_s=self._dwell_s)
         try:
-            group.make()
+            leaf.prepare()
         except FileExistsError:
             # Of a start that came to nothing. Counters of another life would tell lies about it.
             group.kill()
             if not group.remove():
                 text = f"{group.path} is left from before, and processes in it do not end"
                 raise OSError(errno.EBUSY, text) from None
-            group.make()
-        leaf = Leaf(attempt, group, walls, dwell_s=self._dwell_s)
-        try:
-            group.set(walls)
-            group.hand_down()
-            leaf.main.make()
-        except OSError:
-            group.remove()
-            raise
+            leaf.prepare()
         return leaf
 
     def adopt(self, attempts: Collection[Attempt]) -> None:
@@ -104,10 +96,10 @@ class CgroupContainment:
     def _tidy(self) -> None:
         """A process that was reaped a moment ago may still be leaving its cgroup."""
         for name, group in list(self._leftovers.items()):
-            if group.pids():
-                group.kill()
             if group.remove():
                 del self._leftovers[name]
+            elif group.pids():
+                group.kill()
 
     # -- looking --------------------------------------------------------------------------
 
@@ -130,28 +122,29 @@ class CgroupContainment:
 
     def pids(self, attempt: Attempt) -> frozenset[int]:
         leaf = self._leaves.get(attempt)
-        return frozenset() if leaf is None else frozenset(leaf.group.pids())
+        return frozenset() if leaf is None else frozenset(leaf.pids())
 
     def is_inside(self, attempt: Attempt, where: Mapping[str, str]) -> bool:
         """In every hierarchy: with one of v1 left, that wall is gone."""
         part = f"/{FLEET}/{name_of(attempt)}/"
         return all(part in f"{where.get(name, '')}/" for name in self._hierarchies)
 
-    def toll(self, attempt: Attempt) -> Toll:
+    def toll(self, attempt: Attempt, *, failed: bool) -> Toll:
         leaf = self._leaves.get(attempt)
         if leaf is None:
             return Toll()
         try:
-            counted, main = leaf.group.counters(), leaf.main.counters()
+            # Only its own processes: what died at a tool's wall has told so itself.
+            killed = leaf.main.kills() > 0
+            peak = leaf.peak_bytes()
+            own = killed and leaf.group.counters().oom > 0
+            note = leaf.refusals() if failed else None
         except OSError:
             return Toll()
-        # Only its own processes: what died at a tool's wall has told so itself.
-        killed = main.oom_kills > 0
-        own = killed and counted.oom > 0
         victim = None
         if killed:
-            victim = self._kernel_log.victim(f"{name_of(attempt)}/main") or leaf.largest
-        return Toll(own, killed and not own, _peak(counted), victim, leaf.refusals(counted))
+            victim = self._kernel_log.victim(name_of(attempt)) or leaf.largest
+        return Toll(own, killed and not own, peak, victim, note)
 
     # -- pressing -------------------------------------------------------------------------
 
@@ -210,14 +203,6 @@ class CgroupContainment:
             leaf.close()
         self._leaves.clear()
         self._kernel_log.close()
-
-
-def _peak(counted: Counters) -> int | None:
-    """The kernel's peak has page cache in it: an agent that reads files looks as large as its wall.
-    Only where there is hardly any it tells what the agent itself used."""
-    if counted.peak_bytes is None or counted.cache_bytes > CACHE_SHARE * counted.peak_bytes:
-        return None
-    return counted.peak_bytes
 
 
 def _walls_of(group: Group) -> Walls:

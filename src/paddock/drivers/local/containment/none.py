@@ -64,7 +64,7 @@ class NoContainment:
     def thaw(self, attempt: Attempt) -> bool:  # noqa: ARG002
         return False
 
-    def toll(self, attempt: Attempt) -> Toll:  # noqa: ARG002
+    def toll(self, attempt: Attempt, *, failed: bool) -> Toll:  # noqa: ARG002
         return Toll()
 
     def remove(self, attempt: Attempt) -> None:
