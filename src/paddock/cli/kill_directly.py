@@ -62,9 +62,9 @@ def _kill(yard: Yard, agents: list[Agent], *, why: str, force: bool, as_json: bo
 
     keep_in_memory()
     note(f"{why}: killing without it" + ("" if force or not agents else ", within 10 s"))
-    left = kill_now(yard, agents) if force else stop_politely(yard, agents)
-    for agent in agents:
+    for agent in agents:  # before: a daemon that wakes up sees them die
         tell_daemon(yard, agent, outcome=CANCELLED, because=f"killed by `paddock kill`; {why}")
+    left = kill_now(yard, agents) if force else stop_politely(yard, agents)
     ids = list(dict.fromkeys(agent.facts.run for agent in agents))
     if as_json:
         click.echo(json.dumps({"runs": ids, "heartbeats": []}, indent=2))

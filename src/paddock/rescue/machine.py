@@ -38,10 +38,9 @@ class Machine:
         return found
 
     def kill(self, victims: Sequence[Agent], reasons: Sequence[str]) -> list[str]:
-        left = kill_now(self.yard, victims)
         for victim, reason in zip(victims, reasons, strict=True):
             tell_daemon(self.yard, victim, outcome=PREEMPTED, because=reason)
-        return left
+        return kill_now(self.yard, victims)
 
     def rest(self, seconds: float) -> None:
         time.sleep(seconds)

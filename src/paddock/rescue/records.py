@@ -123,8 +123,8 @@ def facts_in(said: dict[str, Any], key: str) -> Facts | None:
 
 
 def note_killed(records: Records, key: str, said: dict[str, Any]) -> None:
-    """For the daemon, which only sees the death of a process, and for `paddock why`. Best effort,
-    and after the kill: a full disk must not stop a rescue."""
+    """For the daemon, which only sees the death of a process, and for `paddock why`. Best effort: a
+    full disk must not stop a rescue."""
     if not os.path.exists(f"{records.attempts}/{key}{FACTS}"):  # noqa: PTH110
         return
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
