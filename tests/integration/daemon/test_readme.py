@@ -21,11 +21,18 @@ class Typed:
     shown: list[str]
 
     def is_shown(self, printed: list[str]) -> bool:
-        """A line of … stands for any lines, up to the end or to what comes next."""
-        if ANYTHING not in self.shown:
-            return printed == self.shown
-        at = self.shown.index(ANYTHING)
-        return printed[:at] == self.shown[:at]
+        """A line of … stands for any lines up to the end, … at the end of one for the rest of it."""
+        until = self.shown.index(ANYTHING) if ANYTHING in self.shown else len(self.shown)
+        if until == len(self.shown) and len(printed) != until:
+            return False
+        pairs = zip(printed[:until], self.shown[:until], strict=False)
+        return len(printed) >= until and all(_is_line(*pair) for pair in pairs)
+
+
+def _is_line(printed: str, shown: str) -> bool:
+    if shown.endswith(ANYTHING):
+        return printed.startswith(shown.removesuffix(ANYTHING))
+    return printed == shown
 
 
 def typed(block: str) -> list[Typed]:
