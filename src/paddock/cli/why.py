@@ -26,7 +26,7 @@ def command(run: str, as_json: bool) -> None:
         echo_json(why)
         return
     click.echo(safe(why.sentence))
-    box = why.black_box or {}
+    box = {name: text for name, text in (why.black_box or {}).items() if text not in why.sentence}
     width = max(map(len, box), default=0)
     for name, text in box.items():
         # The last lines of output may be in it: several, each made harmless.

@@ -21,7 +21,7 @@ class Typed:
     shown: list[str]
 
     def is_shown(self, printed: list[str]) -> bool:
-        """A line of … stands for any lines up to the end, … at the end of one for the rest of it."""
+        """A line of … stands for all that follows, … at the end of one for the rest of it."""
         until = self.shown.index(ANYTHING) if ANYTHING in self.shown else len(self.shown)
         if until == len(self.shown) and len(printed) != until:
             return False
