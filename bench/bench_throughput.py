@@ -1,7 +1,8 @@
 """500 × `true` in two slots, durable and logged, against xargs and GNU parallel in the same run.
 
 Targets: at least the rate of GNU parallel, at least 4 × that of `parallel --memfree 1G`, which is
-the one that also looks at memory before it starts anything. Theirs is neither durable nor logged.
+the one that also looks at memory before it starts anything. Theirs is neither durable nor logged,
+and has no walls: so ours is measured without them as well (`containment: none`), and judged so.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ performance:
 queue:
   depth: 100000
 """
+WITHOUT_WALLS = f"{CONFIG}sandbox:\n  containment: none\n"
+WALLED = "paddock with walls"
 WORDS = "".join("true\n" for _ in range(RUNS)).encode()
 PARALLEL = ["parallel", "--will-cite", f"-j{SLOTS}"]
 PEERS = {
@@ -57,23 +60,33 @@ def ours(ground: Ground, client: Client) -> None:
 
 def measure(rounds: int) -> dict[str, list[float]]:
     """Everything interleaved: machines have moods."""
-    rates: dict[str, list[float]] = {"paddock": []}
-    with a_ground(CONFIG) as ground, ground.client() as client:
-        ours(ground, client)  # once before it counts: what is imported late is imported then
+    rates: dict[str, list[float]] = {"paddock": [], WALLED: []}
+    with (
+        a_ground(WITHOUT_WALLS) as plain,
+        a_ground(CONFIG) as walled,
+        plain.client() as client,
+        walled.client() as other,
+    ):
+        for ground, ask in ((plain, client), (walled, other)):
+            ours(ground, ask)  # once before it counts: what is imported late is imported then
         for number in range(rounds):
-            used = [cpu_s(pid) for pid in ground.pids()]
-            rates["paddock"].append(rate_of(lambda: ours(ground, client)))
-            daemon_s, keeper_s = (
-                cpu_s(pid) - before for pid, before in zip(ground.pids(), used, strict=True)
-            )
             for name, words in PEERS.items():
                 if number < SLOW_ROUNDS or "--memfree" not in words:
                     rates.setdefault(name, []).append(peer(words))
-            print(
-                f"  round {number + 1}: paddock {rates['paddock'][-1]:.0f}/s (CPU a run: daemon "
-                f"{daemon_s / RUNS * 1000:.2f} ms, keeper {keeper_s / RUNS * 1000:.2f} ms)"
-            )
+            for name, ground, ask in (("paddock", plain, client), (WALLED, walled, other)):
+                rates[name].append(one_round(f"round {number + 1}: {name}", ground, ask))
     return rates
+
+
+def one_round(name: str, ground: Ground, client: Client) -> float:
+    used = [cpu_s(pid) for pid in ground.pids()]
+    rate = rate_of(lambda: ours(ground, client))
+    daemon_s, keeper_s = (
+        cpu_s(pid) - before for pid, before in zip(ground.pids(), used, strict=True)
+    )
+    cost = f"daemon {daemon_s / RUNS * 1000:.2f} ms, keeper {keeper_s / RUNS * 1000:.2f} ms"
+    print(f"  {name} {rate:.0f}/s (CPU a run: {cost})")
+    return rate
 
 
 def main() -> int:
@@ -92,6 +105,7 @@ def main() -> int:
             ("paddock / GNU parallel", ratio(rates, "parallel"), 1.0),
             ("paddock / parallel --memfree 1G", ratio(rates, "parallel --memfree 1G"), 4.0),
             ("paddock / xargs (no target)", ratio(rates, "xargs"), 0.0),
+            ("paddock / with walls (no target)", ratio(rates, WALLED), 0.0),
         ]
     )
 

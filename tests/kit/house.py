@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from paddock.client import Client
 from paddock.client.errors import ClientError
 from paddock.config.places import Places
+from paddock.drivers.local.containment.choosing import read_home
 from paddock.drivers.local.keeper.members import read_proc, scan
 from paddock.wire.run_request import RunRequest
 from paddock.wire.views import RunView, Submission, Submit
@@ -173,8 +174,21 @@ def a_house(directory: Path, *, config: str = "") -> Iterator[House]:
         left = _left(house)
     finally:
         leaks.end(house.processes())
+        # Whoever leaves in good order takes them along; these tests kill.
+        home = read_home(house.places.keeper)
+        emptied = home is None or _soon(home.group.remove)
+    assert emptied, "a cgroup is left, and somebody in it"
     assert left == {}, f"processes are left: {_words(left)}\n{house.log()}"
     assert list(house.places.output.glob("*/*.fifo")) == []
+
+
+def _soon(done: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 5.0
+    while not done():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
 
 
 def _left(house: House) -> dict[int, int]:

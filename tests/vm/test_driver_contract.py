@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.contract.drivers.bed import MakeBed
+from tests.contract.drivers.bed import Bed, MakeBed
 from tests.contract.drivers.conftest import walls
 from tests.contract.drivers.test_driver_contract import *  # noqa: F403
+
+PATIENCE_S = 60.0  # everything takes ten times as long under emulation
 
 
 @pytest.fixture
 def make_bed() -> MakeBed:
-    return walls
+    async def patient(directory: Path) -> Bed:
+        bed = await walls(directory)
+        bed.patience_s = PATIENCE_S
+        return bed
+
+    return patient

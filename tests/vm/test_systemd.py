@@ -5,6 +5,7 @@ from __future__ import annotations
 import pwd
 import subprocess
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +39,7 @@ def run(command: Sequence[str]) -> str:
 def for_user(user: pwd.struct_passwd, *command: str) -> tuple[str, ...]:
     """As this user, where its own manager can be reached."""
     runtime = f"/run/user/{user.pw_uid}"
+    until(Path(f"{runtime}/bus").exists, within_s=60)  # its manager may still be starting
     bus = f"DBUS_SESSION_BUS_ADDRESS=unix:path={runtime}/bus"
     env = ("env", f"XDG_RUNTIME_DIR={runtime}", bus, f"HOME={user.pw_dir}")
     return by(user, *env, *command)

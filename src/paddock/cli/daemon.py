@@ -54,8 +54,16 @@ def start(as_json: bool) -> None:
     Example:
       paddock daemon start
     """
-    with connected() as client:
-        _show(client.daemon(), as_json=as_json)
+    for again in (True, True, False):
+        try:
+            with connected() as client:
+                _show(client.daemon(), as_json=as_json)
+        except CommandError as error:
+            # One that died between listening and answering: the next is started.
+            if again and error.code == ExitCode.NO_DAEMON:
+                continue
+            raise
+        return
 
 
 @click.command("status")

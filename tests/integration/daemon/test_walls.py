@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from paddock.drivers.local.containment.choosing import read_home
 from tests.integration.container import engine_room
 from tests.kit.house import House, a_house
+from tests.kit.waiting import until
 
 HOG = "dd if=/dev/zero of=/dev/null bs=300M count=1"
 
@@ -48,6 +50,15 @@ def test_without_walls_that_were_asked_for_the_daemon_does_not_start(tmp_path: P
         assert done.returncode == 69
         assert "there are no walls to be had" in done.stderr
         assert "try: paddock doctor" in done.stderr
+
+
+def test_stopped_in_good_order_it_leaves_no_cgroup_behind(house: House) -> None:
+    house.start()
+    home = read_home(house.places.keeper)
+    assert home is not None and home.group.exists()
+    assert house.paddock("run", "--memory", "64M", "--", "true").returncode == 0
+    assert house.paddock("daemon", "stop").returncode == 0
+    until(lambda: not home.group.exists(), within_s=10)
 
 
 def test_with_none_nothing_is_walled_and_that_is_said(tmp_path: Path) -> None:

@@ -259,8 +259,10 @@ async def test_one_that_stands_still_at_memory_high_ends_after_the_dwell(
     if stable.home.version == 1:
         return  # there is no memory.high: it runs into its wall instead
     labels = {"memory_high": str(48 * MIB)}
-    attempt = stable.start(*HOG, limit_bytes=1024 * MIB, labels=labels)
-    await stable.look_until(lambda: bool(stable.of(LimitPassed, attempt)), within_s=40)
+    # Page by page: a single read of all of it is not held up before it is done.
+    grow = "x = []\nwhile len(x) < 300: x.append(bytearray(1 << 20))"
+    attempt = stable.start(*PYTHON, "-c", grow, limit_bytes=1024 * MIB, labels=labels)
+    await stable.look_until(lambda: bool(stable.of(LimitPassed, attempt)), within_s=60)
     reason = stable.of(LimitPassed, attempt)[0].reason
     assert reason.startswith("stood still for 2 s where the kernel throttles it")
     assert stable.of(Exited, attempt) == []

@@ -43,7 +43,7 @@ class Leaf:
         self._refused_forks = 0
         self._told_of_forks = 0
         self._dwell_s = dwell_s
-        self._dwell = Dwell(dwell_s)
+        self._dwell = Dwell((walls.limit_bytes or 0) - (walls.high_bytes or 0), dwell_s)
         self._dwelt = False
 
     def prepare(self) -> None:
