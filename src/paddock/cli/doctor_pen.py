@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
@@ -64,6 +66,10 @@ class RunPen:
         self._name = f"doctor-{os.urandom(4).hex()}"
         self._canaries: list[RunCanary] = []
         self._asked: Submit | None = None
+        # A container gets the directory it works in: never the whole host.
+        self._directory = "/"
+        if driver == "container":
+            self._directory = tempfile.mkdtemp(prefix="doctor-", dir=client.daemon().state)
         self.start_s = START_S
         self.promises: Promises = walls.promises
         # Beside the daemon, below the same home: where a user without rights could go, too.
@@ -87,7 +93,7 @@ class RunPen:
             pids=PIDS,
             timeout_s=60.0,
             env=dict(env),
-            dir="/",
+            dir=self._directory,
             driver=self._driver,
         )
         self._asked = submit_of([asked])
@@ -124,6 +130,8 @@ class RunPen:
         runs = [canary.run for canary in self._canaries]
         if runs:
             self._client.wait(runs, timeout_s=END_S)
+        if self._directory != "/":
+            shutil.rmtree(self._directory, ignore_errors=True)
 
 
 def container_pen(client: Client) -> RunPen:
@@ -132,11 +140,11 @@ def container_pen(client: Client) -> RunPen:
 
     promises = Promises(
         hard_memory_wall=True,
-        fleet_wall=True,
+        fleet_wall=False,  # containers live where their engine puts them
         no_swap=True,
         pids_wall=True,
         kills_whole_tree=True,
-        catches_escapes=True,
+        catches_escapes=False,  # its engine keeps it in, and nobody looks after that
     )
     walls = Containment(word="none", because="containers", promises=promises)
     pen = RunPen(client, walls, driver="container")
