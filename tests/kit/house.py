@@ -21,7 +21,6 @@ from paddock.client import Client
 from paddock.client.errors import ClientError
 from paddock.config.places import Places
 from paddock.drivers.local.containment.choosing import read_home
-from paddock.drivers.local.keeper.members import read_proc, scan
 from paddock.wire.run_request import RunRequest
 from paddock.wire.views import RunView, Submission, Submit
 from tests.kit import leaks
@@ -135,12 +134,7 @@ class House:
 
     def processes(self) -> dict[int, int]:
         """Daemon and keeper by the directory in their command, agents by the mark."""
-        found = leaks.marked(self.mark)
-        state = os.fsencode(self.places.state)
-        for process in scan().values():
-            if process.pid != os.getpid() and state in read_proc(process.pid, "cmdline"):
-                found[process.pid] = process.start
-        return found
+        return leaks.marked(self.mark) | leaks.commanded(str(self.places.state))
 
     def go_home(self) -> None:
         self.paddock("daemon", "stop", "--kill")

@@ -19,6 +19,16 @@ def marked(mark: str) -> dict[int, int]:
     }
 
 
+def commanded(word: str) -> dict[int, int]:
+    """Live processes with this text in their command, but for ourselves: pid and start."""
+    wanted, own = word.encode(), os.getpid()
+    return {
+        process.pid: process.start
+        for process in scan().values()
+        if process.pid != own and wanted in read_proc(process.pid, "cmdline")
+    }
+
+
 def is_alive(pid: int) -> bool:
     process = look_at(pid)
     return process is not None and process.state not in "ZX"

@@ -16,8 +16,8 @@ Done = Callable[[T | None, BaseException | None], None]
 class Disk:
     """Does one piece of work after the other, and says in the loop what came of it.
 
-    An executor would do the same through two futures and one more turn of the loop: 0.1 ms, a
-    third of a commit.
+    An executor would do the same through two futures and more turns of the loop: 40 µs of CPU for
+    a submission (643 against 605, interleaved).
     """
 
     def __init__(self) -> None:

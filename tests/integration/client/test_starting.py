@@ -13,6 +13,7 @@ import pytest
 from paddock.client import Client, ClientError, NoDaemon
 from paddock.client.starting import ensure_daemon
 from paddock.config.places import Places
+from paddock.drivers.local.containment.choosing import read_home
 from tests.kit import leaks
 from tests.kit.waiting import until
 
@@ -31,8 +32,13 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Places]:
     try:
         until(lambda: not any(leaks.is_alive(pid) for pid in pids), within_s=20)
     finally:
-        for pid in filter(leaks.is_alive, pids):
+        # Also one that was so slow to start that it found the place free again.
+        late = leaks.commanded(str(found.state))
+        for pid in {*late, *filter(leaks.is_alive, pids)}:
             os.kill(pid, signal.SIGKILL)
+        home = read_home(found.keeper)
+        if home is not None:
+            until(home.group.remove, within_s=10)
 
 
 def _pids(places: Places) -> set[int]:
