@@ -27,12 +27,13 @@ from paddock.daemon.ballast import Ballast
 from paddock.daemon.birthplace import settle
 from paddock.daemon.containers import connected, container_driver
 from paddock.daemon.shims import Shims
+from paddock.drivers.attempts import instance_of
 from paddock.drivers.fake.driver import FakeDriver
 from paddock.drivers.local.containment import Containment
 from paddock.drivers.local.containment.choosing import NoWalls, Wanted, choose, read_home
 from paddock.drivers.local.driver import DriverTrouble, LocalDriver
 from paddock.drivers.local.keeper.cgroups import leave_agents_cgroups, leave_home
-from paddock.drivers.local.naming import instance_of, keep
+from paddock.drivers.local.naming import keep
 from paddock.host.memory import MemoryUnreadable
 from paddock.host.probe import probe_for_this_machine
 from paddock.host.triggers import Alarms

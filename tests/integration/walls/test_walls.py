@@ -11,7 +11,7 @@ from paddock.cgroups.mounts import cgroups_of
 from paddock.core.events import Emptied, Exited, LimitPassed, Noticed, SpawnFailed, Started
 from paddock.core.run import Attempt, Priority
 from paddock.core.units import MIB
-from paddock.drivers.local.containment.leaf import attempt_of, name_of
+from paddock.drivers.attempts import attempt_of, name_of
 from tests.kit import leaks
 from tests.kit.keeping import PYTHON, agent
 from tests.kit.stable import CANCELLED

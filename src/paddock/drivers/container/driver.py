@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from paddock.core.run import Attempt, Exit
+from paddock.drivers.attempts import Checkpoints, instance_of, make_sign
 from paddock.drivers.container.cgroup import Toll
-from paddock.drivers.container.checkpoints import Checkpoints
 from paddock.drivers.container.deeds import Deeds, patiently
 from paddock.drivers.container.drain import Drain
 from paddock.drivers.container.engine import Engine, EngineTrouble
@@ -28,11 +28,10 @@ from paddock.drivers.container.holder import MOVER_LOCK
 from paddock.drivers.container.life import Life, Phase, Tell
 from paddock.drivers.container.making import Making
 from paddock.drivers.container.moving import Lock
-from paddock.drivers.container.naming import Box, Names, boot_id, instance_of
+from paddock.drivers.container.naming import Box, Names, boot_id
 from paddock.drivers.container.pressing import Pressing
 from paddock.drivers.container.processes import Process, look_at
 from paddock.drivers.container.settings import ContainerSettings
-from paddock.drivers.container.signs import make_sign
 from paddock.drivers.container.telling import Telling, exit_in
 from paddock.drivers.container.tether import Tether
 from paddock.ports import Guarantees, Launch, Stop
@@ -68,7 +67,8 @@ class ContainerDriver:
         self._leftovers: dict[Attempt, asyncio.Task[None]] = {}
         self._deeds = Deeds()
         self._pressing = Pressing(engine)
-        self._checkpoints = Checkpoints()
+        # The agent may be another user.
+        self._checkpoints = Checkpoints[Life](lambda life: life.box.signs, mode=0o644)
         self._telling = Telling(over=self._life_over)
 
     def connect(self) -> None:
@@ -251,7 +251,7 @@ class ContainerDriver:
     def warn(self, attempt: Attempt) -> None:
         life = self._alive(attempt)
         if life is not None:
-            make_sign(life.box.file("soft-timeout"))
+            make_sign(life.box.signs.soft_timeout, 0o644)
             self._pressing.politely(life, signal.SIGUSR1)
 
     def ask_checkpoint(self, attempt: Attempt) -> None:

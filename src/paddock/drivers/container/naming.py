@@ -9,21 +9,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
-import secrets
 import shutil
 from pathlib import Path
 from typing import Any, Final
 
 from paddock.core.run import Attempt, Outcome
+from paddock.drivers.attempts import Signs, attempt_of, environment_of, name_of, unsafe
 from paddock.ports import Launch, Stop
 
-SAFE_RUN: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]+")
-INSTANCE: Final = re.compile(r"[0-9a-f]{16}")
 MOST_NAME: Final = 128
-OURS: Final = "PADDOCK_"
-# What `paddock` inside an agent needs to find the daemon that its submitter spoke with.
-HANDED_ON: Final = ("PADDOCK_STATE", "PADDOCK_PROFILE")
 INSTANCE_LABEL: Final = "dev.paddock.instance"
 SHIM: Final = Path(__file__).with_name("shim.sh")
 
@@ -37,7 +31,12 @@ class Box:
 
     @property
     def attempt(self) -> Attempt | None:
-        return attempt_in(self.home.name)
+        return attempt_of(self.home.name)
+
+    @property
+    def signs(self) -> Signs:
+        names = ("soft-timeout", "checkpoint-request", "checkpoint-written")
+        return Signs(*map(self.file, names))
 
     def make(self, *, held: bool, owner: tuple[int, int] | None = None) -> None:
         """Fresh: whatever an earlier try left is of no use. `owner`: who the agent runs as."""
@@ -122,21 +121,22 @@ class Names:
         return f"{INSTANCE_LABEL}={self.instance}"
 
     def mark(self, attempt: Attempt) -> str:
-        return f"{self.instance}.{attempt.run}.{attempt.number}"
+        return f"{self.instance}.{name_of(attempt)}"
 
     def container(self, attempt: Attempt) -> str:
         return f"paddock-{self.mark(attempt)}"
 
     def problem(self, attempt: Attempt) -> str | None:
         """Why no container can have this run's name."""
-        if not SAFE_RUN.fullmatch(attempt.run):
-            return f"the run's id {attempt.run!r} may hold only letters, digits and . _ -"
+        problem = unsafe(attempt.run)
+        if problem is not None:
+            return problem
         if len(self.container(attempt)) > MOST_NAME:
             return f"the run's id {attempt.run[:20]!r}… is too long"
         return None
 
     def box(self, attempt: Attempt) -> Box:
-        return Box(self.live / f"{attempt.run}.{attempt.number}")
+        return Box(self.live / name_of(attempt))
 
     def boxes(self) -> dict[Attempt, Box]:
         found = {}
@@ -159,44 +159,8 @@ class Names:
         }
 
     def environment(self, launch: Launch) -> dict[str, str]:
-        """The submitter's, without what another paddock around it may have said."""
-        said = launch.environment.items()
-        given = {k: v for k, v in said if not k.startswith(OURS) or k in HANDED_ON}
-        attempt, box = launch.attempt, self.box(launch.attempt)
-        given |= {
-            "PADDOCK_ATTEMPT": self.mark(attempt),
-            "PADDOCK_RUN": attempt.run,
-            "PADDOCK_RUN_NAME": launch.name,
-            "PADDOCK_ATTEMPT_NUMBER": str(attempt.number),
-            "PADDOCK_SOFT_TIMEOUT": box.file("soft-timeout"),
-            "PADDOCK_CHECKPOINT_REQUEST": box.file("checkpoint-request"),
-            "PADDOCK_CHECKPOINT_WRITTEN": box.file("checkpoint-written"),
-        }
-        return given | ({"PADDOCK_RESUME": "1"} if launch.resume else {})
-
-
-def attempt_in(name: str) -> Attempt | None:
-    run, _, number = name.rpartition(".")
-    if not SAFE_RUN.fullmatch(run) or not (number.isascii() and number.isdigit()):
-        return None
-    return Attempt(run, int(number))
-
-
-def instance_of(directory: Path) -> str:
-    """This paddock's own random name, the same for ever, and the same for every driver of it."""
-    path = directory / "instance"
-    for _ in range(2):
-        with contextlib.suppress(FileNotFoundError, UnicodeDecodeError):
-            found = path.read_text(encoding="ascii").strip()
-            if INSTANCE.fullmatch(found):
-                return found
-            path.unlink(missing_ok=True)  # what is there is no name
-        fresh = directory / f".instance.{os.getpid()}"
-        fresh.write_text(secrets.token_hex(8) + "\n", encoding="ascii")
-        with contextlib.suppress(FileExistsError):
-            path.hardlink_to(fresh)  # unlike a rename, never takes the place of another's
-        fresh.unlink(missing_ok=True)
-    return path.read_text(encoding="ascii").strip()
+        box = self.box(launch.attempt)
+        return environment_of(launch, self.mark(launch.attempt), box.signs)
 
 
 def boot_id() -> str:

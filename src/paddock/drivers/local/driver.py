@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-import os
 import signal
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from paddock.core.run import Attempt
-from paddock.drivers.local.checkpoints import Checkpoints
+from paddock.drivers.attempts import Checkpoints, instance_of, make_sign, remove
 from paddock.drivers.local.containment import Containment
 from paddock.drivers.local.containment.none import NoContainment
 from paddock.drivers.local.drain import raise_descriptors
@@ -26,7 +25,7 @@ from paddock.drivers.local.keepers import DriverTrouble, Keepers
 from paddock.drivers.local.life import Life, Phase, Tell
 from paddock.drivers.local.line import Message
 from paddock.drivers.local.memory import Marks
-from paddock.drivers.local.naming import Names, Tools, attempt_in, instance_of, make_sign, remove
+from paddock.drivers.local.naming import Names, Tools, attempt_in
 from paddock.drivers.local.orders import facts_of, order_of, walls_of
 from paddock.drivers.local.orphans import REASON, Orphans
 from paddock.drivers.local.pressing import Pressing
@@ -75,7 +74,7 @@ class LocalDriver:
             self._output.mkdir(mode=0o700, parents=True, exist_ok=True)
             live = self._keepers.directory / "attempts"
             self._names = Names(self._output, live, instance_of(parent), self._tools)
-            self._checkpoints = Checkpoints(self._names)
+            self._checkpoints = Checkpoints[Life](lambda life: self._names.signs(life.attempt))
             self._telling = Telling(self._names, self._containment, over=self._life_over)
             records = self._keepers.connect()
             live.mkdir(mode=0o700, exist_ok=True)
@@ -180,12 +179,13 @@ class LocalDriver:
         if life is None:
             return
         life.has_signs = True
-        make_sign(self._names.soft_timeout(attempt))
+        make_sign(self._names.signs(attempt).soft_timeout)
         self._pressing.politely(life, signal.SIGUSR1)
 
     def ask_checkpoint(self, attempt: Attempt) -> None:
         life = self._alive(attempt)
         if life is not None and self._checkpoints.ask(life):
+            life.has_signs = True
             self._pressing.politely(life, signal.SIGUSR2)
 
     def terminate(self, attempt: Attempt) -> None:
@@ -346,7 +346,10 @@ class LocalDriver:
         living = self._marks.census(kept, 0).members
         for life in kept:
             life.kept = False
-            if life.phase is Phase.ASKED and not self._was_begun(life, records, living):
+            begun = (
+                life.mark in records or life.mark in living or self._names.is_begun(life.attempt)
+            )
+            if life.phase is Phase.ASKED and not begun:
                 life.phase = Phase.WAITING
                 self._estate.forgot(life.mark)
             elif not life.is_over:
@@ -382,11 +385,6 @@ class LocalDriver:
         self._telling.started(life)
         life.missed = 0 if alive else 1
         self._orphans.take(life)
-
-    def _was_begun(self, life: Life, records: Message, living: Mapping[str, object]) -> bool:
-        """The FIFO is made before the agent: without it nothing was."""
-        known = life.mark in records or life.mark in living
-        return known or os.access(self._names.fifo(life.attempt), os.F_OK)
 
     def _now_kept(self, life: Life, record: Message) -> None:
         life.phase = Phase.KEPT

@@ -7,7 +7,8 @@ import stat
 from pathlib import Path
 
 from paddock.core.run import Attempt, Outcome
-from paddock.drivers.container.naming import Box, Names, attempt_in, instance_of
+from paddock.drivers.attempts import attempt_of
+from paddock.drivers.container.naming import Box, Names
 from paddock.ports import Launch, Stop
 
 A = Attempt("a.b", 2)
@@ -19,9 +20,9 @@ def names(tmp_path: Path) -> Names:
 
 def test_run_and_number_are_found_again_in_a_boxs_name(tmp_path: Path) -> None:
     box = names(tmp_path).box(A)
-    assert attempt_in(box.home.name) == box.attempt == A
-    assert attempt_in("holder.lock") is None
-    assert attempt_in("..1") is None
+    assert attempt_of(box.home.name) == box.attempt == A
+    assert attempt_of("holder.lock") is None
+    assert attempt_of("..1") is None
 
 
 def test_names_that_no_engine_takes_are_refused(tmp_path: Path) -> None:
@@ -105,11 +106,3 @@ def test_the_environment_is_the_submitters_without_another_paddocks(tmp_path: Pa
     assert (found["KEY"], found["PADDOCK_STATE"], found["PADDOCK_RUN"]) == ("v", "/s", "a.b")
     assert found["PADDOCK_RESUME"] == "1"
     assert found["PADDOCK_SOFT_TIMEOUT"].startswith(Box(tmp_path / "live/a.b.2").inside)
-
-
-def test_an_instance_is_made_once_and_garbage_replaced(tmp_path: Path) -> None:
-    first = instance_of(tmp_path)
-    assert instance_of(tmp_path) == first
-    (tmp_path / "instance").write_text("garbage", encoding="ascii")
-    assert len(instance_of(tmp_path)) == 16
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["instance"]

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from paddock.core.run import Attempt
-from paddock.drivers.local.naming import Names, attempt_in, instance_of
+from paddock.drivers.attempts import MARK, instance_of
+from paddock.drivers.local.keeper import protocol
+from paddock.drivers.local.naming import Names, attempt_in
 from paddock.drivers.local.orders import umask_of
 
 
@@ -59,3 +61,7 @@ def test_an_instance_is_made_once_and_only_for_its_owner(tmp_path: Path) -> None
 )
 def test_a_umask_is_octal_or_not_said(labels: dict[str, str], umask: int | None) -> None:
     assert umask_of(labels) == umask
+
+
+def test_the_keeper_means_the_same_mark() -> None:
+    assert protocol.MARK == MARK

@@ -17,9 +17,10 @@ from paddock.cgroups.group import Group, Walls
 from paddock.cgroups.home import FLEET, Home
 from paddock.cgroups.v2 import Group2
 from paddock.core.run import Attempt, Priority
+from paddock.drivers.attempts import attempt_of, name_of
 from paddock.drivers.local.containment import Notice, Place, Toll
 from paddock.drivers.local.containment.dwell import DWELL_S
-from paddock.drivers.local.containment.leaf import Leaf, attempt_of, name_of
+from paddock.drivers.local.containment.leaf import Leaf
 from paddock.drivers.local.containment.victims import KernelLog
 from paddock.ports import Guarantees
 

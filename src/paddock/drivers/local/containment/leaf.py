@@ -158,12 +158,3 @@ def _full_stall_us(text: str) -> int:
     _, _, full = text.partition("full ")
     total = full.partition("total=")[2].split("\n", 1)[0].strip()
     return int(total) if total.isdigit() else 0
-
-
-def name_of(attempt: Attempt) -> str:
-    return f"{attempt.run}.{attempt.number}"
-
-
-def attempt_of(name: str) -> Attempt | None:
-    run, _, number = name.rpartition(".")
-    return Attempt(run, int(number)) if run and number.isascii() and number.isdigit() else None

@@ -1,0 +1,189 @@
+"""What attempts are called and how they are spoken to, whichever driver they live in."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Generic, Protocol, TypeVar
+
+from paddock.core.events import CheckpointWritten, Event
+from paddock.core.run import Attempt
+from paddock.ports import Launch
+
+SAFE_RUN: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]+")
+OURS: Final = "PADDOCK_"
+MARK: Final = "PADDOCK_ATTEMPT"  # the keeper, which imports nothing, has it too
+CHECKPOINT_LOOK_S: Final = 0.05
+_INSTANCE: Final = re.compile(r"[0-9a-f]{16}")
+# What `paddock` inside an agent needs to find the daemon that its submitter spoke with.
+_HANDED_ON: Final = ("PADDOCK_STATE", "PADDOCK_PROFILE")
+
+log = logging.getLogger("paddock.attempts")
+
+
+# -- names --------------------------------------------------------------------------------------
+
+
+def name_of(attempt: Attempt) -> str:
+    return f"{attempt.run}.{attempt.number}"
+
+
+def attempt_of(name: str) -> Attempt | None:
+    run, _, number = name.rpartition(".")
+    if not SAFE_RUN.fullmatch(run) or not (number.isascii() and number.isdigit()):
+        return None
+    return Attempt(run, int(number))
+
+
+def unsafe(run: str) -> str | None:
+    """Why nothing can have this run's name."""
+    if SAFE_RUN.fullmatch(run):
+        return None
+    return f"the run's id {run!r} may hold only letters, digits and . _ -"
+
+
+def instance_of(directory: Path) -> str:
+    """This paddock's own random name, the same for ever: made once, by whoever comes first."""
+    path = directory / "instance"
+    for _ in range(2):
+        try:
+            found = path.read_text(encoding="ascii").strip()
+        except (FileNotFoundError, UnicodeDecodeError):
+            found = ""
+        if _INSTANCE.fullmatch(found):
+            return found
+        fresh = directory / f".instance.{os.getpid()}"
+        fresh.unlink(missing_ok=True)
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(secrets.token_hex(8) + "\n")
+        if found:
+            fresh.replace(path)  # what is there is no name
+            continue
+        try:
+            path.hardlink_to(fresh)  # unlike a rename, never takes the place of another's
+        except FileExistsError:
+            pass
+        finally:
+            fresh.unlink(missing_ok=True)
+    return path.read_text(encoding="ascii").strip()
+
+
+# -- signs --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """The files by which agent and driver speak beside signals, which may come too early for a
+    program that is just starting, or be more than it can take (Node)."""
+
+    soft_timeout: str
+    checkpoint_request: str
+    checkpoint_written: str
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((self.soft_timeout, self.checkpoint_request, self.checkpoint_written))
+
+
+def environment_of(launch: Launch, mark: str, signs: Signs) -> dict[str, str]:
+    """The submitter's, without what another paddock around it may have said."""
+    said = launch.environment.items()
+    given = {k: v for k, v in said if not k.startswith(OURS) or k in _HANDED_ON}
+    given |= {
+        MARK: mark,
+        "PADDOCK_RUN": launch.attempt.run,
+        "PADDOCK_RUN_NAME": launch.name,
+        "PADDOCK_ATTEMPT_NUMBER": str(launch.attempt.number),
+        "PADDOCK_SOFT_TIMEOUT": signs.soft_timeout,
+        "PADDOCK_CHECKPOINT_REQUEST": signs.checkpoint_request,
+        "PADDOCK_CHECKPOINT_WRITTEN": signs.checkpoint_written,
+    }
+    return given | ({"PADDOCK_RESUME": "1"} if launch.resume else {})
+
+
+def make_sign(path: str, mode: int = 0o600) -> None:
+    """An empty file: that it is there is what it says. An agent may write to its directory, so a
+    link or a FIFO in its place is not followed."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        os.close(os.open(path, flags, mode))
+    except OSError as error:
+        log.warning("an agent is told by signal only: %s", error)
+
+
+def remove(path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path)  # noqa: PTH108
+
+
+# -- checkpoints --------------------------------------------------------------------------------
+
+
+class Asked(Protocol):
+    """A life of either driver, as far as it is asked for a checkpoint."""
+
+    @property
+    def attempt(self) -> Attempt: ...
+
+    @property
+    def forgotten(self) -> bool: ...
+
+    @property
+    def tell(self) -> Callable[[Event], None]: ...
+
+
+L = TypeVar("L", bound=Asked)
+
+
+class Checkpoints(Generic[L]):
+    """An agent is asked by a file and SIGUSR2, and answers with a file. No timer runs while nobody
+    is asked."""
+
+    def __init__(self, signs: Callable[[L], Signs], *, mode: int = 0o600) -> None:
+        self._signs = signs
+        self._mode = mode
+        self._asked: dict[Attempt, L] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def ask(self, life: L) -> bool:
+        """False if it was asked already. An older file is no answer."""
+        if life.attempt in self._asked:
+            return False
+        signs = self._signs(life)
+        remove(signs.checkpoint_written)
+        make_sign(signs.checkpoint_request, self._mode)
+        self._asked[life.attempt] = life
+        self._watch()
+        return True
+
+    def drop(self, life: L) -> None:
+        self._asked.pop(life.attempt, None)
+
+    def close(self) -> None:
+        self._asked.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _watch(self) -> None:
+        if self._timer is None and self._asked:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(CHECKPOINT_LOOK_S, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        now = asyncio.get_running_loop().time()
+        for life in list(self._asked.values()):
+            signs = self._signs(life)
+            if os.access(signs.checkpoint_written, os.F_OK):
+                self.drop(life)
+                remove(signs.checkpoint_request)
+                if not life.forgotten:
+                    life.tell(CheckpointWritten(now, life.attempt))
+        self._watch()
