@@ -12,10 +12,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import apsw
+from msgspec import structs
 
 from paddock.core.fleet import Change
 from paddock.core.run import Ended, Outcome, Priority, Queued, Run, RunSpec
@@ -72,9 +72,10 @@ class Bench:
             steps = []
             for _ in range(500):
                 step = self.step()
-                run = replace(step.changes[0].run, state=Ended(step.at, Outcome.SUCCEEDED, "", 0))
+                ended = Ended(step.at, Outcome.SUCCEEDED, "", 0)
+                run = structs.replace(step.changes[0].run, state=ended)
                 over = (*step.changes, Change(run, step.changes[0].run.state, "exit code 0"))
-                steps.append(replace(step, changes=over))
+                steps.append(structs.replace(step, changes=over))
             self.store.remember_many(steps)
 
 

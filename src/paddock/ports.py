@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
 
 from paddock.core.events import Event, Host
 from paddock.core.fleet import Change
@@ -45,6 +48,7 @@ class Guarantees:
     kills_whole_tree: bool
     can_freeze: bool
     survives_daemon: bool
+    fleet_wall: bool = False  # around all its attempts, held by the kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,18 +113,17 @@ class Recipe:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Struct, frozen=True, kw_only=True):
     """What one step changed, as values that no later step touches."""
 
     at: float
     changes: tuple[Change, ...] = ()
-    groups: Mapping[str, GroupFacts] = field(default_factory=dict)
+    groups: Mapping[str, GroupFacts] = {}
     heartbeats: tuple[Heartbeat, ...] = ()
     removed_heartbeats: tuple[str, ...] = ()
     # Of new runs, by id. A beat without one of its own gets a copy of its heartbeat's.
-    recipes: Mapping[str, Recipe] = field(default_factory=dict)
-    heartbeat_recipes: Mapping[str, Recipe] = field(default_factory=dict)
+    recipes: Mapping[str, Recipe] = {}
+    heartbeat_recipes: Mapping[str, Recipe] = {}
     epoch: int | None = None  # None: as before
     boot_id: str | None = None
 
@@ -242,10 +245,40 @@ class Workspaces(Protocol):
         """Give it back. What exists nowhere else stays."""
 
 
+class Room(Enum):
+    """What is to become of the output that waits in an attempt's pipe."""
+
+    KEEP = "move it to the end of its file"
+    DISCARD = "the disk is too full: take it, count it, and let it go"
+    HOLD = "not yet: who writes faster than can be packed waits"
+
+
+class Capture(Protocol):
+    """Whoever keeps output: asked before a driver moves some of it, and told what was moved."""
+
+    def expect(self, launch: Launch) -> int:
+        """It is about to begin; how its output is to be kept is in its labels. The answer: so many
+        bytes of it may gather while no daemon is there."""
+
+    def room(self, attempt: Attempt) -> Room: ...
+
+    def moved(self, attempt: Attempt, size_bytes: int) -> None:
+        """So large is its file now."""
+
+    def discarded(self, attempt: Attempt, count: int, *, lines: int) -> None: ...
+
+    def refused(self, attempt: Attempt) -> None:
+        """The file system had no room for it: asked again, there is other advice."""
+
+    def closed(self, attempt: Attempt) -> None:
+        """Nothing more of it comes by this driver."""
+
+
 class LogStore(Protocol):
     """What agents wrote: one stream of bytes a run, over all its attempts, wherever it lies.
 
-    Of a run that never wrote, or is not known, the stream is empty.
+    Of a run that never wrote, or is not known, the stream is empty. A byte keeps its place for
+    ever, also when others before it are no longer kept.
     """
 
     def append(self, attempt: Attempt, data: bytes) -> None:
@@ -253,7 +286,8 @@ class LogStore(Protocol):
 
     def size(self, run: str) -> int: ...
 
-    def read(self, run: str, from_byte: int, most: int) -> bytes: ...
+    def read(self, run: str, from_byte: int, most: int) -> bytes:
+        """From there, or from the next byte that is kept."""
 
     def tail(self, run: str, lines: int) -> int:
         """The byte where the last so many lines begin."""

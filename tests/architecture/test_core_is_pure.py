@@ -22,7 +22,7 @@ ALLOWED_IMPORTS = {
         "numbers",
     ),
     *("operator", "re", "statistics", "string", "struct", "textwrap", "types", "typing", "zlib"),
-    *("sortedcontainers", "paddock"),
+    *("msgspec", "sortedcontainers", "paddock"),
 }
 BANNED_CALLS = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint", "id", "hash"}
 

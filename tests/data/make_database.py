@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec import structs
 
 from paddock.core.breaker import Breaker, Closed, HalfOpen, Open
 from paddock.core.fleet import Change
@@ -77,7 +78,7 @@ def _run(name: str, state: State, number: int) -> Run:
         retries=2,
     )
     first = Run(spec, state, Priority.LOW, 9.5, number, number + 100, 3 * GIB, attempts=number % 4)
-    return replace(first, failures=1, laters=2, losses=3, preemptions=1)
+    return structs.replace(first, failures=1, laters=2, losses=3, preemptions=1)
 
 
 def groups() -> dict[str, GroupFacts]:
@@ -116,7 +117,7 @@ def recipe() -> Recipe:
 
 def steps() -> Iterator[Step]:
     found = runs()
-    new = tuple(Change(replace(run, state=Queued(9.5)), None, "submitted") for run in found)
+    new = tuple(Change(structs.replace(run, state=Queued(9.5)), None, "submitted") for run in found)
     recipes = {run.id: recipe() for run in found}
     yield Step(at=9.5, changes=new, recipes=recipes, epoch=7, boot_id="0b00-7")
     moves = tuple(Change(run, Queued(9.5), f"it is {run.spec.name} now") for run in found)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from paddock.core.events import Host
 from paddock.core.policy import Admission, Policy
 from paddock.core.run import Priority, Queued, Run, RunSpec
@@ -60,7 +62,7 @@ def a_spec(
 def a_run(spec: RunSpec | None = None, **facts: Any) -> Run:
     """A queued run for functions that look at one run alone."""
     spec = spec or a_spec()
-    return replace(
+    return structs.replace(
         Run(
             spec=spec,
             state=Queued(0.0),

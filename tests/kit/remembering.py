@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
-from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, TypeVar, cast, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from hypothesis import strategies as st
+from msgspec import structs
 
 from paddock.core.breaker import Closed, HalfOpen, Open
 from paddock.core.fleet import Change
@@ -65,7 +66,7 @@ BY_KIND: dict[Any, st.SearchStrategy[Any]] = {
 
 def any_of(kind: Callable[..., T], **own: st.SearchStrategy[Any]) -> st.SearchStrategy[T]:
     hints = get_type_hints(kind)
-    names = [field.name for field in fields(cast(Any, kind))]
+    names = list(get_type_hints(kind))
     drawn = {name: own[name] if name in own else BY_KIND[hints[name]] for name in names}
     return st.builds(kind, **drawn)
 
@@ -133,7 +134,7 @@ RECIPES = st.builds(
 
 def a_recipe(**changes: Any) -> Recipe:
     plain = Recipe(command=("agent", ""), directory=Path("/work"), environment={"KEY": "value"})
-    return replace(plain, **changes)
+    return dataclasses.replace(plain, **changes)
 
 
 def submitted(*runs: Run, at: float = 1.0, **facts: Any) -> Step:
@@ -142,7 +143,7 @@ def submitted(*runs: Run, at: float = 1.0, **facts: Any) -> Step:
 
 
 def moved(run: Run, state: Any, *, at: float = 2.0, because: str = "it moved") -> Step:
-    return Step(at=at, changes=(Change(replace(run, state=state), run.state, because),))
+    return Step(at=at, changes=(Change(structs.replace(run, state=state), run.state, because),))
 
 
 def ended(run: Run, *, at: float = 2.0, outcome: Outcome = Outcome.SUCCEEDED) -> Step:

@@ -29,7 +29,7 @@ class Supervised:
 
     async def submit(
         self, spec: RunSpec, *command: str, labels: Mapping[str, str] | None = None
-    ) -> tuple[Refuse, ...]:
+    ) -> Sequence[Refuse]:
         recipe = a_recipe(*command, labels=labels)
         return await self.supervisor.ask(
             lambda now: Submitted(now, (spec,)), recipes={spec.id: recipe}

@@ -15,6 +15,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from msgspec import structs
 
 from paddock.core import explain
 from paddock.core.actions import Action
@@ -195,7 +196,7 @@ class FleetMachine(RuleBasedStateMachine):
         wanted = [{known[n % len(known)] for n in needs} - {name} for name in names]
         self._submit(
             tuple(
-                replace(spec, id=name, name=name, needs=tuple(sorted(need)))
+                structs.replace(spec, id=name, name=name, needs=tuple(sorted(need)))
                 for name, need in zip(names, wanted, strict=True)
             )
         )
@@ -204,7 +205,7 @@ class FleetMachine(RuleBasedStateMachine):
     def submit_one(self, spec: RunSpec) -> None:
         self.count += 1
         name = f"r{self.count - 1}"
-        self._submit((replace(spec, id=name, name=name),))
+        self._submit((structs.replace(spec, id=name, name=name),))
 
     def _submit(self, specs: tuple[RunSpec, ...]) -> None:
         self.tell(Submitted(self.yard.now, specs))
@@ -231,7 +232,7 @@ class FleetMachine(RuleBasedStateMachine):
             self.tell(Started(self.yard.now, run.attempt))
         self.host_is_calm(6.0, 10.0)
         self.time_passes(seconds)
-        self.submit_one(replace(spec, priority=priority, limit_bytes=memory))
+        self.submit_one(structs.replace(spec, priority=priority, limit_bytes=memory))
 
     @precondition(some_live)
     @rule(percent=st.sampled_from([86.0, 92.0, 96.0]), times=st.integers(1, 4))
@@ -427,7 +428,7 @@ class FleetMachine(RuleBasedStateMachine):
     def an_old_event_is_told_again(self, number: int) -> None:
         old = [event for event, _ in self.told if isinstance(event, AttemptEvent)]
         if old:
-            self.tell(replace(old[number % len(old)], at=self.yard.now))
+            self.tell(structs.replace(old[number % len(old)], at=self.yard.now))
 
     # -- the daemon dies ------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from msgspec import structs
 
 from paddock.core import (
     admission,
@@ -162,7 +163,7 @@ def same_number_again() -> Patch:
     real = lifecycle.start
 
     def forgetful(owner: fleet.Fleet, run: Run) -> None:
-        real(owner, replace(run, attempts=0))
+        real(owner, structs.replace(run, attempts=0))
 
     return patch.object(scheduling, "start", forgetful)
 
@@ -237,7 +238,7 @@ def preemptions_are_not_counted() -> Patch:
     real = lifecycle._counted  # noqa: SLF001
 
     def careless(run: Run, verdict: retry.Verdict) -> Run:
-        return replace(real(run, verdict), preemptions=run.preemptions)
+        return structs.replace(real(run, verdict), preemptions=run.preemptions)
 
     return patch.object(lifecycle, "_counted", careless)
 
@@ -272,7 +273,7 @@ def equals_are_stopped() -> Patch:
     real = preemption._candidates  # noqa: SLF001
 
     def haughty(owner: fleet.Fleet, claimant: Run) -> list[victims.Candidate]:
-        return real(owner, replace(claimant, priority=Priority.CRITICAL))
+        return real(owner, structs.replace(claimant, priority=Priority.CRITICAL))
 
     return patch.object(preemption, "_candidates", haughty)
 
@@ -325,7 +326,7 @@ def kills_on_a_guess() -> Patch:
 
     def rash(owner: fleet.Fleet) -> None:
         if owner.host is not None and owner.host.available_bytes is None:
-            owner.host = replace(owner.host, used_percent=99.0, available_bytes=1)
+            owner.host = structs.replace(owner.host, used_percent=99.0, available_bytes=1)
         real(owner)
 
     return patch.object(step, "relieve", rash)

@@ -27,6 +27,8 @@ Handler = Callable[[Desk, Asked], Awaitable[object]]
 
 _JSON: Final = (b"content-type", b"application/json")
 _FRESH: Final = (b"cache-control", b"no-store")
+# The same for those who write an answer themselves.
+HEAD: Final = "".join(f"{name.decode()}: {value.decode()}\r\n" for name, value in (_JSON, _FRESH))
 _encode: Final = msgspec.json.Encoder().encode
 
 log = logging.getLogger("paddock.api")
@@ -62,16 +64,20 @@ class Endpoint:
             answer = await self._handle(self._desk, asked)
         except Gone:
             return
-        except Declined as declined:
-            await send_problem(send, declined)
-        except (StoreTrouble, StoreError) as error:
-            await send_problem(send, trouble(str(error)))
         except Exception as error:  # noqa: BLE001 - the daemon outlives a bug in a handler
-            log_bug(scope, error)
-            told = "paddock met a bug; the daemon's log says where"
-            await send_problem(send, Declined(500, "internal", told))
+            await send_problem(send, declined_by(error, scope))
         else:
             await _send_answer(answer, receive, send, path=scope["path"])
+
+
+def declined_by(error: BaseException, scope: Message) -> Declined:
+    """What is said of an error. A bug is logged, and not said more of."""
+    if isinstance(error, Declined):
+        return error
+    if isinstance(error, StoreTrouble | StoreError):
+        return trouble(str(error))
+    log_bug(scope, error)
+    return Declined(500, "internal", "paddock met a bug; the daemon's log says where")
 
 
 async def _send_answer(answer: object, receive: Receive, send: Send, *, path: str) -> None:

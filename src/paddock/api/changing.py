@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
+from msgspec import structs
+
 from paddock.core.events import (
     BreakerReset,
     CancelRequested,
@@ -115,7 +117,7 @@ async def _retry(desk: Desk, body: Again, run: Run) -> Submission:
         if recipe.stdin is not None:
             raise r.no_stdin_left(name)
         await desk.aside(lambda: r.check_directory(str(recipe.directory)))
-        spec = replace(run.spec, id=new, needs=(), heartbeat=None)
+        spec = structs.replace(run.spec, id=new, needs=(), heartbeat=None)
         environment = r.outside_environment(body.environment)
         labels = {**recipe.labels, r.KEY_LABEL: body.key}
         once_more = replace(recipe, environment=environment, labels=labels)

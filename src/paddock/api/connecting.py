@@ -35,6 +35,10 @@ TOO_MUCH: Final = 128 * MIB  # no time is given any more
 _GO_ON: Final = b"HTTP/1.1 100"  # an answer of its own: the body that it asks for follows it
 
 
+# Takes a whole request and answers it by the callback, or leaves it to us.
+Take = Callable[[bytes, Callable[[bytes], None]], bool]
+
+
 class _Joined:
     """A transport that sends the head of an answer together with what follows it.
 
@@ -54,6 +58,9 @@ class _Joined:
         head, self._head = self._head, b""
         self._transport.write(head + data)
 
+    def write_whole(self, answer: bytes) -> None:
+        self._transport.write(answer)
+
     def close(self) -> None:
         if self._head:
             self.write(b"")
@@ -68,17 +75,26 @@ class PeerProtocol(HttpToolsProtocol):
 
     pending = 0  # bytes that wait to be read, when it was last looked at
     active_at = 0.0  # something came, or an answer was done
+    is_answering = False  # at once, see `at_once`
     _in_head = True
     _head_bytes = 0
     _head_since: float | None = 0.0  # None: no head has begun since the last one was complete
     _body_since = 0.0
     _moved_at = 0.0  # the pending were less, or more
 
+    _is_leaving = False
+    _later = b""  # what came meanwhile
+
     def __init__(
-        self, config: Config, state: ServerState, gone: Callable[[PeerProtocol], None]
+        self,
+        config: Config,
+        state: ServerState,
+        gone: Callable[[PeerProtocol], None],
+        take: Take | None = None,
     ) -> None:
         super().__init__(config=config, server_state=state, app_state={})
         self._gone = gone
+        self._take = take
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         peer: socket.socket | None = transport.get_extra_info("socket")
@@ -87,7 +103,10 @@ class PeerProtocol(HttpToolsProtocol):
             self.transport.abort()
             return
         self.active_at = self._head_since = self._moved_at = self.loop.time()
-        self.app_state = {**self.app_state, LOCAL: peer.family == socket.AF_UNIX}
+        is_local = peer.family == socket.AF_UNIX
+        self.app_state = {**self.app_state, LOCAL: is_local}
+        if not is_local:
+            self._take = None  # these have to show a token
         joined = _Joined(cast(asyncio.Transport, transport))
         super().connection_made(cast(asyncio.Transport, joined))
 
@@ -99,7 +118,9 @@ class PeerProtocol(HttpToolsProtocol):
         """The server stops: an answer that is being made is still sent, a stream is broken off,
         so that its reader knows that it was not the end."""
         cycle: Any = self.cycle  # None before the first request, whatever its type says
-        if cycle is not None and cycle.response_started and not cycle.response_complete:
+        if self.is_answering:
+            self._is_leaving = True
+        elif cycle is not None and cycle.response_started and not cycle.response_complete:
             self.transport.abort()
         else:
             self.shutdown()
@@ -108,6 +129,11 @@ class PeerProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         self.active_at = self.loop.time()
+        if self.is_answering:
+            self._keep_for_later(data)
+            return
+        if self._take is not None and self.asks_nothing and self._take_at_once(data):
+            return
         was_in_head = self._in_head
         super().data_received(data)
         if not (was_in_head and self._in_head):
@@ -116,6 +142,36 @@ class PeerProtocol(HttpToolsProtocol):
         self._head_bytes += len(data)
         if self._head_bytes > LONGEST_HEAD and not self.transport.is_closing():
             self.send_400_response("The head of the request is too long.")
+
+    def _take_at_once(self, data: bytes) -> bool:
+        """Only what begins here: nothing of an earlier request waits for its rest."""
+        assert self._take is not None
+        if self._head_bytes:
+            return False
+        self.is_answering = True
+        if not self._take(data, self._answer_at_once):
+            self.is_answering = False
+            return False
+        self._head_since = None
+        self._unset_keepalive_if_required()
+        return True
+
+    def _answer_at_once(self, answer: bytes) -> None:
+        self.is_answering = False
+        self.active_at = self.loop.time()
+        if self.transport.is_closing():
+            return
+        cast(_Joined, self.transport).write_whole(answer)
+        if self._is_leaving:
+            self.transport.close()
+        elif self._later:
+            later, self._later = self._later, b""
+            self.data_received(later)
+
+    def _keep_for_later(self, data: bytes) -> None:
+        self._later += data
+        if len(self._later) > LONGEST_HEAD:
+            self.transport.close()  # our own client waits for its answer
 
     def on_message_begin(self) -> None:
         self._in_head = True
@@ -138,7 +194,7 @@ class PeerProtocol(HttpToolsProtocol):
     @property
     def asks_nothing(self) -> bool:
         cycle: Any = self.cycle
-        return cycle is None or cycle.response_complete
+        return not self.is_answering and (cycle is None or cycle.response_complete)
 
     @property
     def is_idle(self) -> bool:
@@ -179,7 +235,7 @@ class PeerProtocol(HttpToolsProtocol):
             self.transport.close()
 
     def _waits_for_body(self, now: float) -> bool:
-        if not self.cycle.more_body or self.scope.get("path") in PATIENT_FOR:
+        if self.is_answering or not self.cycle.more_body or self.scope.get("path") in PATIENT_FOR:
             return False
         return now - self.active_at > BODY_S or now - self._body_since > WHOLE_BODY_S
 

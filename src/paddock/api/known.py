@@ -18,9 +18,12 @@ from paddock.ports import Store
 from paddock.storage.errors import StoreError
 from paddock.supervisor.loop import Supervisor
 
+from .recipes import check_directory
+
 PAGE: Final = 500
 MOST_IDS: Final = 50_000  # then they are read anew: the store forgets, too
 TRUSTED_S: Final = 5.0
+SEEN_S: Final = 0.02  # so long a directory is there that was seen to be there
 MOST_TRUSTED: Final = 256
 
 log = logging.getLogger("paddock.api")
@@ -80,9 +83,17 @@ class TrustedDirectories:
     def __init__(self, state: Path) -> None:
         self._own = {_device(state), _device(Path("/"))}
         self._until: dict[str, float] = {}
+        self._seen: dict[str, float] = {}
 
     def __contains__(self, directory: str) -> bool:
         return self._until.get(directory, 0.0) > time.monotonic()
+
+    def check(self, directory: str) -> None:
+        """Whether one that is trusted is still there, unless that was asked a moment ago."""
+        now = time.monotonic()
+        if now - self._seen.get(directory, -SEEN_S) >= SEEN_S:
+            check_directory(directory)
+            self._seen[directory] = now
 
     def look_at(self, directory: str) -> None:
         """In a thread: this is the look that may hang."""
@@ -91,6 +102,7 @@ class TrustedDirectories:
         if all(os.major(device) or device in self._own for device in devices):
             if len(self._until) >= MOST_TRUSTED:
                 self._until.clear()
+                self._seen.clear()
             self._until[directory] = time.monotonic() + TRUSTED_S
 
 

@@ -54,8 +54,11 @@ class Sent:
     umask: int | None
 
 
+_path: Final = lru_cache(256)(Path)  # most come from where the last one came from
+
+
 def sent(body: Submit, stdin: Path | None) -> Sent:
-    directory = Path(body.directory)
+    directory = _path(body.directory)
     clean = outside_environment(body.environment)
     return Sent(body.key, clean, directory, stdin, body.fleet, body.umask)
 
@@ -75,7 +78,7 @@ def recipe_of(request: RunRequest, of: Sent, defaults: RunDefaults, *, driver: s
     environment = {**of.environment, **request.env} if request.env else of.environment
     return Recipe(
         command=request.command,
-        directory=of.directory if request.dir is None else Path(request.dir),
+        directory=of.directory if request.dir is None else _path(request.dir),
         environment=environment,
         stdin=of.stdin if request.stdin else None,
         labels=_labels(request, of, defaults) | {DRIVER_LABEL: driver},

@@ -20,6 +20,7 @@ from paddock.supervisor.loop import Supervisor
 
 from .accepting import Crowd, Listener, room
 from .app import Switch, create_app
+from .at_once import AtOnce
 from .binding import CannotListen, bind_tcp, bind_unix, identity, split_address
 from .connecting import IDLE_S, PeerProtocol, keep_order
 from .desk import Desk, Facts, Output
@@ -27,6 +28,7 @@ from .security import App, Guard, token_of
 
 LOOK_S: Final = 0.5  # at the socket's file, and at the connections
 GRACE_S: Final = 2.0  # for answers under way when the daemon stops
+SOON_S: Final = 0.01
 
 __all__ = ["ApiServer", "CannotListen"]
 
@@ -52,6 +54,7 @@ class ApiServer:
         self._is_lost = False
         self._app = create_app(supervisor, facts, output)
         self._desk: Desk = self._app.state.desk
+        self._at_once = AtOnce(self._desk)
         self._state = ServerState()
         self._config: Config | None = None
         self._listeners: list[Listener] = []
@@ -82,7 +85,7 @@ class ApiServer:
         while True:
             await asyncio.sleep(LOOK_S)
             self._desk.read_ids()
-            keep_order(cast(list[PeerProtocol], list(self._state.connections)), loop.time())
+            keep_order(self._connections, loop.time())
             if not self._is_lost and identity(self._facts.places.socket) != self._own:
                 await self._listen_again()
 
@@ -111,12 +114,16 @@ class ApiServer:
         for listener in self._listeners:
             await listener.close()
         self._desk.closing.set()
-        for connection in cast(list[PeerProtocol], list(self._state.connections)):
+        for connection in self._connections:
             connection.leave()
         await self._drain()
         self._desk.close()
 
     # -- inside -------------------------------------------------------------------------------
+
+    @property
+    def _connections(self) -> list[PeerProtocol]:
+        return cast(list[PeerProtocol], list(self._state.connections))
 
     def _token(self) -> str:
         try:
@@ -139,7 +146,7 @@ class ApiServer:
         assert config is not None
 
         def protocol() -> PeerProtocol:
-            return PeerProtocol(config, self._state, crowd.discard)
+            return PeerProtocol(config, self._state, crowd.discard, self._at_once.take)
 
         return Listener(made, crowd, protocol)
 
@@ -156,7 +163,12 @@ class ApiServer:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-        for connection in cast(list[PeerProtocol], list(self._state.connections)):
+        give_up_at = asyncio.get_running_loop().time() + GRACE_S
+        while any(one.is_answering for one in self._connections):
+            if asyncio.get_running_loop().time() > give_up_at:
+                break
+            await asyncio.sleep(SOON_S)
+        for connection in self._connections:
             connection.transport.abort()
         await asyncio.sleep(0)  # for the transports to close their sockets
 

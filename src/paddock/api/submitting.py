@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from msgspec import structs
+
 from paddock.config.mistakes import ConfigError
 from paddock.core.actions import Refuse
 from paddock.core.events import Event, HeartbeatDeclared, Submitted
@@ -16,6 +18,7 @@ from paddock.core.policy import TIMES_SIMPLE
 from paddock.core.run import Ended, Outcome, Run, RunSpec
 from paddock.core.submission import cannot_ever_fit
 from paddock.ports import Recipe
+from paddock.supervisor.thoughts import Answer
 from paddock.wire.fleet_file import MOST_HEARTBEATS, MOST_RUNS
 from paddock.wire.run_checks import check_environment, check_heartbeat, check_run
 from paddock.wire.run_request import HeartbeatRequest, RunRequest, to_spec
@@ -77,45 +80,63 @@ class alone:  # noqa: N801 - it reads as a word
             others = asyncio.get_running_loop().create_future()
             waiting.append(others)
             await others
-        self._under_way[self._key] = []
+        self.begin()
 
     async def __aexit__(self, *_: object) -> None:
+        self.end()
+
+    def begin(self) -> None:
+        self._under_way[self._key] = []
+
+    def end(self) -> None:
         for waiting in self._under_way.pop(self._key):
             if not waiting.done():
                 waiting.set_result(None)
 
 
 async def _submit(desk: Desk, body: Submit) -> Submission:
-    await _check(body)
-    looked = _look_here(desk, body)
+    await check(body)
+    looked = look_here(desk, body)
     if looked is None:
         looked = await desk.aside(lambda: _look(desk, body))
     if any(run is not None for _, run in looked.ids):
         return await _again(desk, body, looked)
+    remembered: asyncio.Future[Sequence[Refuse]] = asyncio.get_running_loop().create_future()
+    plan = await take(desk, body, looked, answer=remembered)
+    if not plan.beats and len(body.runs) < SENTENCES:
+        # While the disk is at work: the answer is what this very step has made of them.
+        answer = await answer_now(desk, body, looked, plan)
+        raise_any(await remembered)
+        return answer
+    if plan.specs:
+        raise_any(await remembered)
+    await _declare(desk, plan)
+    return await answer_now(desk, body, looked, plan)
+
+
+async def take(desk: Desk, body: Submit, looked: Looked, *, answer: Answer) -> Plan:
+    """It is thought when this returns, and remembered when the answer is given."""
     if desk.supervisor.trouble is not None:
         raise trouble(desk.supervisor.trouble)
     plan = await _plan(desk, body, looked)
     desk.ids.add(plan.recipes)
-    taken_soon = _take(desk, plan)
-    if not plan.beats and len(body.runs) < SENTENCES:
-        # While the disk is at work: the answer is what this very step has made of them.
-        answer = await _answer(desk, body, _now(desk, looked), plan)
-        await _taken(taken_soon)
-        return answer
-    await _taken(taken_soon)
-    await _declare(desk, plan)
-    return await _answer(desk, body, _now(desk, looked), plan)
+    if plan.specs:
+        specs, known = tuple(plan.specs), plan.known
+        desk.supervisor.request(
+            lambda now: Submitted(now, specs, known), recipes=plan.recipes, answer=answer
+        )
+    return plan
 
 
-def _now(desk: Desk, looked: Looked) -> list[Found]:
+async def answer_now(desk: Desk, body: Submit, looked: Looked, plan: Plan) -> Submission:
     known = desk.supervisor.fleet.runs
-    return [(run, known.get(run)) for run, _ in looked.ids]
+    return await _answer(desk, body, [(run, known.get(run)) for run, _ in looked.ids], plan)
 
 
 # -- looking ------------------------------------------------------------------------------------
 
 
-async def _check(body: Submit) -> None:
+async def check(body: Submit) -> None:
     if not body.runs and not body.heartbeats:
         raise bad_request("runs: found nothing to run")
     if len(body.runs) > MOST_RUNS or len(body.heartbeats) > MOST_HEARTBEATS:
@@ -142,7 +163,7 @@ def _raise(problem: str | None) -> None:
         raise bad_request(problem)
 
 
-def _look_here(desk: Desk, body: Submit) -> Looked | None:
+def look_here(desk: Desk, body: Submit) -> Looked | None:
     """Without a visit to another thread, where nothing can keep us waiting."""
     every = _every(body)
     if body.stdin is not None or any(place not in desk.trusted for place in _places(body, every)):
@@ -151,7 +172,7 @@ def _look_here(desk: Desk, body: Submit) -> Looked | None:
     if not desk.ids.surely_new(ids) or len(set(ids)) < len(ids):
         return None
     for directory in _places(body, every):
-        r.check_directory(directory)
+        desk.trusted.check(directory)
     return Looked([(run, None) for run in ids], _given(desk, body, every), None)
 
 
@@ -252,7 +273,7 @@ def _spec(
     if spec.hard_timeout_s is None and given.simple_s != policy.simple_s:
         # The core guesses by the daemon's settings; these are the project's or the profile's.
         own_s = min(given.simple_s * TIMES_SIMPLE[spec.complexity], policy.ceiling_s)
-        spec = replace(spec, hard_timeout_s=own_s)
+        spec = structs.replace(spec, hard_timeout_s=own_s)
     return spec, driver
 
 
@@ -319,18 +340,6 @@ def _preflight(desk: Desk, body: Submit, looked: Looked, plan: Plan) -> None:
 
 
 # -- taking and answering -----------------------------------------------------------------------
-
-
-def _take(desk: Desk, plan: Plan) -> asyncio.Future[tuple[Refuse, ...]] | None:
-    if not plan.specs:
-        return None
-    specs, known = tuple(plan.specs), plan.known
-    return desk.supervisor.ask(lambda now: Submitted(now, specs, known), recipes=plan.recipes)
-
-
-async def _taken(soon: asyncio.Future[tuple[Refuse, ...]] | None) -> None:
-    if soon is not None:
-        raise_any(await soon)
 
 
 async def _declare(desk: Desk, plan: Plan) -> None:

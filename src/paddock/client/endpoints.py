@@ -65,13 +65,10 @@ class call(Generic[P, T]):  # noqa: N801 - it is used as a decorator
     def __get__(self, client: Any, kind: type | None = None) -> Any:
         if client is None:
             return self
-        plan, perform = self._plan, client.perform
+        return functools.partial(self._do, client)
 
-        @functools.wraps(plan)
-        def method(*words: P.args, **named: P.kwargs) -> Any:
-            return perform(plan(client, *words, **named))
-
-        return method
+    def _do(self, client: Any, /, *words: P.args, **named: P.kwargs) -> Any:
+        return client.perform(self._plan(client, *words, **named))
 
 
 class stream(Generic[P, T]):  # noqa: N801 - likewise
@@ -93,13 +90,10 @@ class stream(Generic[P, T]):  # noqa: N801 - likewise
     def __get__(self, client: Any, kind: type | None = None) -> Any:
         if client is None:
             return self
-        plan, follow = self._plan, client.follow
+        return functools.partial(self._do, client)
 
-        @functools.wraps(plan)
-        def method(*words: P.args, **named: P.kwargs) -> Any:
-            return follow(plan(client, *words, **named))
-
-        return method
+    def _do(self, client: Any, /, *words: P.args, **named: P.kwargs) -> Any:
+        return client.follow(self._plan(client, *words, **named))
 
 
 class Endpoints:

@@ -19,7 +19,7 @@ from .talking import Close, Connect, Deed, Line, Pause, Piece, Receive, Send
 
 T = TypeVar("T")
 
-RECEIVED: Final = 256 * 1024
+RECEIVED: Final = 64 * 1024  # more is mapped anew for every answer
 SHORTEST_S: Final = 0.001  # to the kernel, none at all is for ever
 
 

@@ -2,58 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from .run import Attempt
 
 
-@dataclass(frozen=True, slots=True)
-class StartAttempt:
+class StartAttempt(Struct, frozen=True):
     attempt: Attempt
     limit_bytes: int
     resume: bool = False  # an earlier attempt may have left a checkpoint
 
 
-@dataclass(frozen=True, slots=True)
-class WarnAttempt:
+class WarnAttempt(Struct, frozen=True):
     """Soft timeout: SIGUSR1 where it does no harm, and the file."""
 
     attempt: Attempt
 
 
-@dataclass(frozen=True, slots=True)
-class AskCheckpoint:
+class AskCheckpoint(Struct, frozen=True):
     attempt: Attempt
     because: str
 
 
-@dataclass(frozen=True, slots=True)
-class TerminateAttempt:
+class TerminateAttempt(Struct, frozen=True):
     attempt: Attempt
     because: str
 
 
-@dataclass(frozen=True, slots=True)
-class KillAttempt:
+class KillAttempt(Struct, frozen=True):
     """Everything of the attempt, at once; also strays after the main process ended."""
 
     attempt: Attempt
     because: str
 
 
-@dataclass(frozen=True, slots=True)
-class FreezeAttempt:
+class FreezeAttempt(Struct, frozen=True):
     attempt: Attempt
     reclaim: bool = False  # also push out what can be pushed out
 
 
-@dataclass(frozen=True, slots=True)
-class ThawAttempt:
+class ThawAttempt(Struct, frozen=True):
     attempt: Attempt
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(Struct, frozen=True):
     """A request that was not taken: nothing of it is kept, and the sentence says why."""
 
     what: str

@@ -6,14 +6,14 @@ Times are seconds on one clock that never goes back; whoever feeds `step` sees t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from .policy import Policy
 from .run import Attempt, Exit, Outcome, Priority, RunSpec
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(Struct, frozen=True):
     """The host at one tick. `used_percent` None means that it could not be read."""
 
     available_bytes: int | None
@@ -25,8 +25,7 @@ class Host:
     slowdown: float = 1.0  # completion time against an idle host
 
 
-@dataclass(frozen=True, slots=True)
-class Submitted:
+class Submitted(Struct, frozen=True):
     """One submission, taken whole or refused whole.
 
     `known` tells the outcome of needs that ended so long ago that the fleet forgot them.
@@ -34,25 +33,22 @@ class Submitted:
 
     at: float
     specs: tuple[RunSpec, ...]
-    known: Mapping[str, Outcome] = field(default_factory=dict)
+    known: Mapping[str, Outcome] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     at: float
     attempt: Attempt
 
 
-@dataclass(frozen=True, slots=True)
-class SpawnFailed:
+class SpawnFailed(Struct, frozen=True):
     at: float
     attempt: Attempt
     reason: str
     permanent: bool = False  # "command not found" will not mend itself
 
 
-@dataclass(frozen=True, slots=True)
-class StartPutOff:
+class StartPutOff(Struct, frozen=True):
     """Nobody was asked to start it: that it starts could not be remembered."""
 
     at: float
@@ -60,8 +56,7 @@ class StartPutOff:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Exited:
+class Exited(Struct, frozen=True):
     """The main process ended; `empty` says whether no other process of the attempt is left."""
 
     at: float
@@ -70,16 +65,14 @@ class Exited:
     empty: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Emptied:
+class Emptied(Struct, frozen=True):
     """The last process of an attempt is gone, and its memory with it."""
 
     at: float
     attempt: Attempt
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptLost:
+class AttemptLost(Struct, frozen=True):
     """The attempt is gone and nobody knows how it ended (reboot, keeper killed)."""
 
     at: float
@@ -88,8 +81,7 @@ class AttemptLost:
     permanent: bool = False  # it may have done its work: trying again could do it twice
 
 
-@dataclass(frozen=True, slots=True)
-class StopFound:
+class StopFound(Struct, frozen=True):
     """A daemon that died before it could remember had begun to kill this attempt, and why."""
 
     at: float
@@ -98,17 +90,15 @@ class StopFound:
     because: str
 
 
-@dataclass(frozen=True, slots=True)
-class Sampled:
+class Sampled(Struct, frozen=True):
     """One look at the host and at the agents; agents that are not named use what they used."""
 
     at: float
     host: Host
-    used: Mapping[Attempt, int] = field(default_factory=dict)
+    used: Mapping[Attempt, int] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class LimitPassed:
+class LimitPassed(Struct, frozen=True):
     """The driver saw a wall reached without a kill: a throttle dwell, or an escape (ISO-8)."""
 
     at: float
@@ -116,8 +106,7 @@ class LimitPassed:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Noticed:
+class Noticed(Struct, frozen=True):
     """Something about an attempt that people should read in its story; it decides nothing."""
 
     at: float
@@ -125,52 +114,44 @@ class Noticed:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointWritten:
+class CheckpointWritten(Struct, frozen=True):
     at: float
     attempt: Attempt
 
 
-@dataclass(frozen=True, slots=True)
-class TimePassed:
+class TimePassed(Struct, frozen=True):
     at: float
 
 
-@dataclass(frozen=True, slots=True)
-class CancelRequested:
+class CancelRequested(Struct, frozen=True):
     at: float
     run: str
     force: bool = False
     refused: str | None = None  # taken back, because it could not be remembered: why
 
 
-@dataclass(frozen=True, slots=True)
-class PriorityChanged:
+class PriorityChanged(Struct, frozen=True):
     at: float
     run: str
     priority: Priority
 
 
-@dataclass(frozen=True, slots=True)
-class FreezeRequested:
+class FreezeRequested(Struct, frozen=True):
     at: float
     run: str
 
 
-@dataclass(frozen=True, slots=True)
-class ThawRequested:
+class ThawRequested(Struct, frozen=True):
     at: float
     run: str
 
 
-@dataclass(frozen=True, slots=True)
-class BreakerReset:
+class BreakerReset(Struct, frozen=True):
     at: float
     group: str
 
 
-@dataclass(frozen=True, slots=True)
-class HeartbeatDeclared:
+class HeartbeatDeclared(Struct, frozen=True):
     """A periodic run. `template.id` names it; each beat is a run of its own."""
 
     at: float
@@ -178,14 +159,12 @@ class HeartbeatDeclared:
     every_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class HeartbeatRemoved:
+class HeartbeatRemoved(Struct, frozen=True):
     at: float
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyChanged:
+class PolicyChanged(Struct, frozen=True):
     at: float
     policy: Policy
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from .actions import Action
 from .admission import Demand, Fit, Newcomer, Sums, fit

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from .run import Priority, RunSpec
 
 SHORTEST_S = 1.0  # more often than the host is looked at makes no sense
 
 
-@dataclass(frozen=True, slots=True)
-class Heartbeat:
+class Heartbeat(Struct, frozen=True):
     template: RunSpec
     every_s: float
     next_at: float

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 
 class Priority(IntEnum):
@@ -49,8 +50,7 @@ class Attempt(NamedTuple):
     number: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSpec:
+class RunSpec(Struct, frozen=True, kw_only=True):
     """What was asked for, as far as decisions need it; command and environment live elsewhere."""
 
     id: str
@@ -69,8 +69,7 @@ class RunSpec:
     heartbeat: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
+class Exit(Struct, frozen=True):
     """What is known of the end of an attempt's main process."""
 
     code: int | None = None
@@ -96,16 +95,14 @@ class StopPhase(IntEnum):
     KILLED = 2  # SIGKILL
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(Struct, frozen=True):
     """The memory an attempt holds: its wall, and the size admission counted it with."""
 
     limit_bytes: int
     expected_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Queued:
+class Queued(Struct, frozen=True):
     since_at: float
     not_before_at: float | None = None
     unmet: frozenset[str] = frozenset()
@@ -121,8 +118,7 @@ class Queued:
         return self.not_before_at
 
 
-@dataclass(frozen=True, slots=True)
-class Starting:
+class Starting(Struct, frozen=True):
     since_at: float
     attempt: int
     hold: Hold
@@ -138,8 +134,7 @@ class Frozen(StrEnum):
     BY_PRESSURE = "pressure"
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(Struct, frozen=True):
     since_at: float
     attempt: int
     hold: Hold
@@ -157,8 +152,7 @@ class Running:
         return min(known, default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class Stopping:
+class Stopping(Struct, frozen=True):
     """Holds its memory until the last process is gone."""
 
     since_at: float
@@ -174,8 +168,7 @@ class Stopping:
     told: bool = False  # SIGTERM was sent: a good end may be an answer to it
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     since_at: float
     outcome: Outcome
     because: str
@@ -202,8 +195,7 @@ ALLOWED_MOVES: Final = MappingProxyType(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """A run with its present state and the little history that decisions need."""
 
     spec: RunSpec

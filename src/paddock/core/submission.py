@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
+
+from msgspec.structs import replace
 
 from .actions import Refuse
 from .fleet import Fleet, outcome_of

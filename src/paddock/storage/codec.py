@@ -11,11 +11,13 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import is_dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_type_hints
 
 import msgspec
+from msgspec import structs
 
 from paddock.core.breaker import Breaker, Closed, HalfOpen, Open
 from paddock.core.group import GroupFacts
@@ -49,6 +51,9 @@ _BREAKERS: Final[Mapping[str, type[Breaker]]] = {
 _BREAKER_WORDS: Final = {kind: word for word, kind in _BREAKERS.items()}
 _FLOAT: Final = "$float"
 _PLAIN: Final = (int, str, type(None))
+_SAFE: Final = (int, str, bool, int | None, str | None, tuple[str, ...], frozenset[str])
+_doubtful: Final[dict[type, tuple[str, ...] | None]] = {}
+_encode: Final = msgspec.json.Encoder(order="deterministic").encode
 _DECODERS: Final[dict[type, msgspec.json.Decoder[Any]]] = {}
 
 
@@ -62,7 +67,7 @@ class Broken(Exception):
 def pack(value: object) -> str:
     # Sets have no order of their own; sorted, the same facts give the same bytes.
     with suppress(UnicodeEncodeError):
-        text = msgspec.json.encode(value, order="deterministic").decode()
+        text = _encode(value).decode()
         # A null may be infinity: where that is not plain to see, the long way round tells.
         if "null" not in text or _surely_finite(value):
             return text
@@ -84,20 +89,24 @@ def unpack(text: str, kind: type[T]) -> T:
 
 def _surely_finite(value: object) -> bool:
     """Whether a quick look finds plain facts only."""
-    facts = value.values() if isinstance(value, dict) else _facts_of(value)
-    for fact in facts:
-        if isinstance(fact, float):
-            if not math.isfinite(fact):
-                return False
-        elif not isinstance(fact, _PLAIN) and fact != ():
-            return False
-    return True
+    kind = type(value)
+    if kind not in _doubtful:
+        _doubtful[kind] = _doubtful_fields(kind)
+    names = _doubtful[kind]
+    return names is not None and all(_is_plain(getattr(value, name)) for name in names)
 
 
-def _facts_of(value: object) -> Iterable[object]:
-    if not is_dataclass(value):
-        return (value,)
-    return [getattr(value, name) for name in value.__dataclass_fields__]
+def _is_plain(fact: object) -> bool:
+    if isinstance(fact, float):
+        return math.isfinite(fact)
+    return isinstance(fact, _PLAIN) or fact == () or _surely_finite(fact)
+
+
+def _doubtful_fields(kind: type) -> tuple[str, ...] | None:
+    """Those that may hold an infinity; None for a kind that has no fields to look at."""
+    if not (is_dataclass(kind) or issubclass(kind, msgspec.Struct)):
+        return None
+    return tuple(name for name, fact in get_type_hints(kind).items() if fact not in _SAFE)
 
 
 def _plain(value: Any) -> Any:
@@ -154,8 +163,7 @@ def move_row(run: Run) -> Row:
 def _standing(run: Run) -> tuple[Row, Row]:
     state = run.state
     ended = state if isinstance(state, Ended) else None
-    counts = {name: getattr(run, name) for name in _COUNTS}
-    facts = (state_word(state), pack(state), pack(counts))
+    facts = (state_word(state), pack(state), pack(_Counts(*_counts_in(run))))
     return facts, (ended and ended.since_at, ended and str(ended.outcome))
 
 
@@ -169,21 +177,18 @@ def run_of(row: Row) -> Run:
 
 def _counts() -> type[msgspec.Struct]:
     """All fields of a run but its spec and state: one that is added later needs no new column."""
-    kinds = get_type_hints(Run)
-    found = [field for field in fields(Run) if field.name not in ("spec", "state")]
+    found = [each for each in structs.fields(Run) if each.name not in ("spec", "state")]
     return msgspec.defstruct(
         "Counts",
         [
-            (field.name, kinds[field.name])
-            if field.default is MISSING
-            else (field.name, kinds[field.name], field.default)
-            for field in found
+            (each.name, each.type) if each.required else (each.name, each.type, each.default)
+            for each in found
         ],
     )
 
 
 _Counts: Final = _counts()
-_COUNTS: Final = _Counts.__struct_fields__
+_counts_in: Final = attrgetter(*_Counts.__struct_fields__)
 
 
 # -- groups and heartbeats ----------------------------------------------------------------------

@@ -6,6 +6,11 @@ from typing import Final
 
 _RUN: Final = "spec, state, facts, counts"
 _RECIPE: Final = "command, directory, stdin, labels, environment"
+# Rows are added in the order of their sequence; a few of them, should that ever be otherwise.
+_LAST_SEQUENCE: Final = """
+(SELECT coalesce(max(sequence), 0)
+ FROM (SELECT sequence FROM runs ORDER BY number DESC LIMIT 100))
+"""
 
 # -- one step ---------------------------------------------------------------------------------
 
@@ -77,6 +82,8 @@ WHERE heartbeat = ?
 # -- looking back -----------------------------------------------------------------------------
 
 FLEET: Final = "SELECT at, sequence, epoch, boot_id FROM fleet"
+# What the runs themselves say: a step that changes one need not write it a second time.
+NEWEST: Final = f"SELECT (SELECT coalesce(max(at), 0.0) FROM moves), {_LAST_SEQUENCE}"
 # Read once, at the start: an index for it would cost every submission a page.
 UNENDED: Final = f"SELECT {_RUN} FROM runs WHERE ended_at IS NULL ORDER BY sequence"
 NEWEST_ENDED: Final = f"""
@@ -113,6 +120,9 @@ ORDER BY ended_at DESC, id DESC LIMIT :limit
 """
 
 # -- keeping it small -------------------------------------------------------------------------
+
+# Before the run that has the highest number may go.
+KEEP_NEWEST: Final = f"UPDATE fleet SET at = max(at, ?), sequence = max(sequence, {_LAST_SEQUENCE})"
 
 DROP_OLD_RUNS: Final = """
 DELETE FROM runs WHERE number IN (

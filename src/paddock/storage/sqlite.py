@@ -55,7 +55,7 @@ class SqliteStore:
         self._lock = lock
         self._is_open = True
         self._wal = Path(f"{path}-wal")
-        self._inodes = {file: _inode(file) for file in (path, self._wal)}
+        self._inodes = {file: _inode(file) for file in (str(path), str(self._wal))}
         # A commit may wait for the disk in a thread of its own while somebody reads a story.
         self._one_at_a_time = threading.Lock()
 
@@ -120,7 +120,7 @@ class SqliteStore:
             mended_name(self.path).replace(self.path)
             self._db = connect(self.path)
             self._is_open = True
-            self._inodes = {file: _inode(file) for file in (self.path, self._wal)}
+            self._inodes = {file: _inode(file) for file in self._inodes}
 
     def close(self) -> None:
         with self._one_at_a_time:
@@ -136,6 +136,8 @@ class SqliteStore:
     def load(self, *, ended: int = 1000) -> Remembered:
         with self._at_work():
             at, sequence, epoch, boot_id = self._db.execute(queries.FLEET).get
+            last_at, last_sequence = self._db.execute(queries.NEWEST).get
+            at, sequence = max(at, last_at), max(sequence, last_sequence)
             budget = _Budget(LOAD_BYTES)
             unended = [codec.run_of(budget.spend(row)) for row in self._rows(queries.UNENDED)]
             heartbeats = tuple(
@@ -235,7 +237,7 @@ class SqliteStore:
             if inode is None:
                 self._inodes[file] = found  # the WAL comes with the first write
             elif found != inode:
-                raise StoreGone(self.path, missing=str(file))
+                raise StoreGone(self.path, missing=file)
 
     def _rows(self, query: str, facts: Any = ()) -> Iterator[codec.Row]:
         return iter(self._db.execute(query, facts))
@@ -276,9 +278,9 @@ class _Budget:
             yield row
 
 
-def _inode(file: Path) -> tuple[int, int] | None:
+def _inode(file: str) -> tuple[int, int] | None:
     try:
-        found = file.stat()
+        found = os.stat(file)  # noqa: PTH116 - quicker, and this is done for every commit
     except FileNotFoundError:
         return None
     return found.st_dev, found.st_ino

@@ -28,9 +28,9 @@ def write(db: apsw.Connection, steps: Sequence[Step]) -> None:
         _put_recipes(db, step, numbers)
         for name, facts in step.groups.items():
             db.execute(queries.PUT_GROUP, codec.group_row(name, facts, at=step.at))
-        if step.epoch is not None or step.boot_id is not None:
+        if step.epoch is not None or step.boot_id is not None or not step.changes:
+            # Else the run's own move says when it was, see `queries.NEWEST`.
             db.execute(queries.PUT_FLEET, (step.at, sequence, step.epoch, step.boot_id))
-    db.execute(queries.PUT_FLEET, (max(step.at for step in steps), sequence, None, None))
 
 
 def _put_change(db: apsw.Connection, change: Change, step: Step) -> int:
@@ -114,6 +114,7 @@ def _forget_environment(db: apsw.Connection, number: int) -> None:
 
 
 def drop_surplus(db: apsw.Connection, keep: Keep, *, now_at: float) -> Tidied:
+    db.execute(queries.KEEP_NEWEST, (now_at,))
     old = {"oldest_at": now_at - keep.age_s, "batch": BATCH}
     runs = [run for (run,) in db.execute(queries.DROP_OLD_RUNS, old)]
     surplus = {"keep": keep.runs, "batch": BATCH}

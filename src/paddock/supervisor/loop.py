@@ -11,11 +11,13 @@ import asyncio
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Final, TypeVar
+
+from msgspec import structs
 
 from paddock.core.actions import Action, Refuse, StartAttempt
 from paddock.core.events import (
@@ -40,6 +42,7 @@ from paddock.supervisor.disk import Disk
 from paddock.supervisor.hands import Hands, is_urgent
 from paddock.supervisor.news import News
 from paddock.supervisor.thoughts import (
+    Answer,
     Letter,
     Parting,
     Thought,
@@ -94,7 +97,7 @@ class Supervisor:
 
     def post(self, event: Event) -> None:
         """An event from a driver or from the eyes. Its time is when it arrives here."""
-        self._put(Letter(lambda now: replace(event, at=now)))
+        self._put(Letter(lambda now: structs.replace(event, at=now)))
 
     def ask(
         self,
@@ -102,15 +105,26 @@ class Supervisor:
         *,
         recipes: Mapping[str, Recipe] = NONE,
         heartbeat_recipes: Mapping[str, Recipe] = NONE,
-    ) -> asyncio.Future[tuple[Refuse, ...]]:
+    ) -> asyncio.Future[Sequence[Refuse]]:
         """A client's request: thought on return, answered when its step is remembered."""
+        future: asyncio.Future[Sequence[Refuse]] = asyncio.get_running_loop().create_future()
+        self.request(make, recipes=recipes, heartbeat_recipes=heartbeat_recipes, answer=future)
+        return future
+
+    def request(
+        self,
+        make: Callable[[float], Event],
+        *,
+        answer: Answer,
+        recipes: Mapping[str, Recipe] = NONE,
+        heartbeat_recipes: Mapping[str, Recipe] = NONE,
+    ) -> None:
+        """The same, for those who bring a place for the answer along."""
         if self.broken.done():
             raise StoreTrouble("the daemon met a bug and is about to start anew; try again")
         if self.trouble is not None and (recipes or heartbeat_recipes):
             raise StoreTrouble(self.trouble)
-        answer: asyncio.Future[tuple[Refuse, ...]] = asyncio.get_running_loop().create_future()
         self._put(Letter(make, recipes, heartbeat_recipes, answer))
-        return answer
 
     async def look(self, read: Callable[[Store], T]) -> T:
         """A look into the store, in its own thread: it may have to wait for a slow disk."""
@@ -280,7 +294,7 @@ class Supervisor:
             recipes = thought.step.heartbeat_recipes
             if not recipes.keys() <= beats.keys():  # declared and removed in one breath
                 recipes = {name: each for name, each in recipes.items() if name in beats}
-                thought.step = replace(thought.step, heartbeat_recipes=recipes)
+                thought.step = structs.replace(thought.step, heartbeat_recipes=recipes)
         starts = [a.attempt.run for t in thoughts for a in t.actions if isinstance(a, StartAttempt)]
         return Batch([now, *(thought.step for thought in thoughts), gone], starts)
 
@@ -314,7 +328,7 @@ class Supervisor:
         for thought in thoughts:
             if thought.step.recipes or thought.step.heartbeat_recipes:
                 self._take_back(thought, StoreTrouble(str(error)))
-                thought.step = replace(thought.step, recipes={}, heartbeat_recipes={})
+                thought.step = structs.replace(thought.step, recipes={}, heartbeat_recipes={})
 
     def _in_trouble(self, error: StoreError, thoughts: list[Thought]) -> None:
         """Stops are done all the same; what is new is taken back; nothing else is lost."""

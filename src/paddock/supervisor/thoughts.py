@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from paddock.core.actions import Action, Refuse
 from paddock.core.events import Event
@@ -13,13 +13,23 @@ from paddock.ports import Recipe, Step
 from paddock.supervisor.batch import merged
 
 
+class Answer(Protocol):
+    """Where an answer goes: a future, or whoever need not be woken for it."""
+
+    def done(self) -> bool: ...
+
+    def set_result(self, refused: Sequence[Refuse], /) -> None: ...
+
+    def set_exception(self, error: BaseException, /) -> None: ...
+
+
 @dataclass(slots=True)
 class Thought:
     """One step that was thought and is not yet remembered."""
 
     step: Step
     actions: list[Action]
-    answer: asyncio.Future[tuple[Refuse, ...]] | None = None
+    answer: Answer | None = None
     submitted: tuple[str, ...] = ()
     refused: tuple[Refuse, ...] = ()
 
@@ -31,7 +41,7 @@ class Letter:
     make: Callable[[float], Event]
     recipes: Mapping[str, Recipe] = field(default_factory=dict)
     heartbeat_recipes: Mapping[str, Recipe] = field(default_factory=dict)
-    answer: asyncio.Future[tuple[Refuse, ...]] | None = None
+    answer: Answer | None = None
     epoch: int | None = None
     boot_id: str | None = None
 

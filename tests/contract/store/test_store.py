@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from paddock.core.fleet import Change
 from paddock.core.group import Group
@@ -40,8 +41,8 @@ def test_a_run_is_there_after_a_restart(shelf: Shelf) -> None:
 
 def test_the_last_change_of_a_step_is_the_state_and_all_are_the_story(store: Store) -> None:
     run = a_run()
-    waits = replace(run, state=Queued(3.0, because="no room"))
-    over = replace(run, state=Ended(3.0, Outcome.CANCELLED, "cancelled"), attempts=2)
+    waits = structs.replace(run, state=Queued(3.0, because="no room"))
+    over = structs.replace(run, state=Ended(3.0, Outcome.CANCELLED, "cancelled"), attempts=2)
     changes = (Change(run, None, "came"), Change(waits, run.state, "no room"))
     store.remember(Step(at=3.0, changes=(*changes, Change(over, waits.state, "cancelled"))))
     assert store.run("a") == over
@@ -130,7 +131,7 @@ def test_a_removed_heartbeat_is_gone_with_its_recipe(shelf: Shelf) -> None:
     recipe = a_recipe()
     both = {"heartbeats": (beat,), "heartbeat_recipes": {"tidy": recipe}}
     shelf.store.remember(submitted(at=1.0, **both))
-    later = replace(beat, next_at=120.0, beats=1)
+    later = structs.replace(beat, next_at=120.0, beats=1)
     shelf.store.remember(Step(at=60.0, heartbeats=(later,)))
     store = shelf.reopened()
     assert store.load().heartbeats == (later,)
@@ -175,7 +176,7 @@ def test_an_environment_that_others_use_stays_with_them(store: Store) -> None:
 
 def test_a_run_that_ends_as_it_comes_leaves_no_environment(store: Store) -> None:
     run = a_run()
-    over = Change(replace(run, state=Ended(1.0, Outcome.REFUSED, "no")), run.state, "no")
+    over = Change(structs.replace(run, state=Ended(1.0, Outcome.REFUSED, "no")), run.state, "no")
     changes = (Change(run, None, "came"), over)
     store.remember(Step(at=1.0, changes=changes, recipes={"a": a_recipe()}))
     assert store.recipe("a") == a_recipe(environment=None)
@@ -225,9 +226,9 @@ def test_ended_runs_can_be_asked_for_by_what_is_known_of_them(store: Store) -> N
 
 
 def test_a_run_is_found_by_id_by_name_and_by_prefix(store: Store) -> None:
-    first = a_run(replace(a_spec("7f3a"), name="review"), sequence=1)
-    second = a_run(replace(a_spec("7f9c"), name="review"), sequence=2)
-    third = a_run(replace(a_spec("c001"), name="7f3"), sequence=3)
+    first = a_run(structs.replace(a_spec("7f3a"), name="review"), sequence=1)
+    second = a_run(structs.replace(a_spec("7f9c"), name="review"), sequence=2)
+    third = a_run(structs.replace(a_spec("c001"), name="7f3"), sequence=3)
     store.remember(submitted(first, second, third))
     assert store.find("7f3a") == (first,)
     assert store.find("review") == (second,)

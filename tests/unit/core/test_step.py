@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from paddock.core.events import Host, Submitted, TimePassed
 from paddock.core.fleet import Fleet, ForbiddenMove

@@ -1,0 +1,171 @@
+"""Output over any order of writes, rotations, crashes and reads: each byte is there, or is counted.
+
+The world ends at any of the system calls that change a name: the store is thrown away in the
+middle of it, and another is made on what it left.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+
+from paddock.core.run import Attempt
+from paddock.logs.keeping import Keeping
+from paddock.logs.output import OutputStore
+
+RUN = "20261017-review"
+SHM = Path("/dev/shm")
+HOME = SHM if SHM.is_dir() else None  # a sync of a real disk takes milliseconds
+TEXT = st.binary(max_size=40).map(lambda data: data + b"\n") | st.binary(min_size=1, max_size=90)
+
+LONG = st.none() | st.integers(0, 14)  # system calls until the end
+
+
+class Crash(BaseException):
+    """`kill -9`."""
+
+
+class Fuse:
+    """Burns down by one at each system call."""
+
+    def __init__(self) -> None:
+        self.left: int | None = None
+        self.steps: set[str] = set()
+
+    def __call__(self, step: str) -> None:
+        self.steps.add(step)
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                self.left = None
+                raise Crash
+
+
+class Logs(RuleBasedStateMachine):
+    """The model is everything that was ever written, by attempt, kept or not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.home = Path(tempfile.mkdtemp(prefix="paddock-logs-", dir=HOME))
+        self.fuse = Fuse()
+        self.written = [b""]
+        self.crashed = False
+
+    @initialize(
+        buffer=st.integers(20, 100),
+        files=st.integers(1, 3),
+        total=st.integers(40, 400),
+        full=st.booleans(),
+    )
+    def begin(self, buffer: int, files: int, total: int, full: bool) -> None:
+        self.keeping = Keeping(buffer_bytes=buffer, total_bytes=total, files=files, full=full)
+        self.start()
+
+    def start(self) -> None:
+        self.store = OutputStore(self.home, packers=0, step=self.fuse)
+        self.store.intake.about(RUN, "re/view ..\n", self.keeping)
+
+    @property
+    def attempt(self) -> Attempt:
+        return Attempt(RUN, len(self.written))
+
+    @rule(data=TEXT, after=LONG)
+    def write(self, data: bytes, after: int | None) -> None:
+        self.fuse.left = after
+        self.written[-1] += data  # the bytes are in the file before anything else is done
+        self.unless_it_ends(lambda: self.store.append(self.attempt, data))
+
+    @rule(data=TEXT, after=LONG)
+    def lack_room(self, data: bytes, after: int | None) -> None:
+        self.fuse.left = after
+        before = self.store.size(RUN)
+        lines = data.count(b"\n")
+        self.unless_it_ends(
+            lambda: self.store.intake.discarded(self.attempt, len(data), lines=lines)
+        )
+        # Killed between taking and counting: that moment is the only one that is not counted.
+        if not self.crashed or self.store.size(RUN) > before:
+            self.written[-1] += data
+        self.crashed = False
+
+    @rule(after=LONG)
+    def rotate(self, after: int | None) -> None:
+        self.fuse.left = after
+        self.unless_it_ends(lambda: self.store.intake.rotate(self.attempt))
+
+    @rule(after=LONG)
+    def tidy(self, after: int | None) -> None:
+        self.fuse.left = after
+        self.unless_it_ends(lambda: self.store.intake.tidy_soon(RUN))
+
+    @precondition(lambda self: self.written[-1])
+    @rule()
+    def try_once_more(self) -> None:
+        self.unless_it_ends(lambda: self.store.intake.closed(self.attempt))
+        self.written.append(b"")
+
+    @rule(after=LONG)
+    def restart(self, after: int | None) -> None:
+        self.fuse.left = after
+        self.start()
+        self.unless_it_ends(self.store.take_up)
+
+    def unless_it_ends(self, work: object) -> None:
+        self.crashed = False
+        try:
+            work()  # type: ignore[operator]
+        except Crash:
+            self.crashed = True
+            self.start()
+
+    @invariant()
+    def everything_is_there_or_counted(self) -> None:
+        if not hasattr(self, "store"):
+            return
+        whole = b"".join(self.written)
+        assert self.store.size(RUN) == len(whole)
+        found, lost, at = 0, b"", 0
+        while (piece := self.store.piece(RUN, at, 33)).data:
+            assert piece.at >= at
+            assert piece.data == whole[piece.at : piece.at + len(piece.data)]
+            lost += whole[at : piece.at]
+            at = piece.at + len(piece.data)
+            found += len(piece.data)
+        lost += whole[at:]
+        missing = self.store.missing(RUN)
+        assert missing.bytes == len(lost) == len(whole) - found
+        assert missing.lines == lost.count(b"\n")
+
+    @invariant()
+    def the_last_lines_begin_after_a_line_end(self) -> None:
+        if hasattr(self, "store") and (whole := b"".join(self.written)):
+            at = self.store.tail(RUN, 2)
+            assert at == 0 or self.store.missing(RUN).bytes or whole[at - 1 : at] == b"\n"
+
+    def teardown(self) -> None:
+        shutil.rmtree(self.home)
+        Reached.steps |= self.fuse.steps
+
+
+class Reached:
+    steps: set[str] = set()
+
+
+@pytest.mark.timeout(300)
+def test_each_byte_is_there_or_counted() -> None:
+    Logs.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+    Logs.TestCase("runTest").runTest()
+    wanted = {"rename", "unlink", "open", "write", "fsync", "fsync directory", "truncate"}
+    assert wanted <= Reached.steps
