@@ -15,8 +15,8 @@ _LAST_SEQUENCE: Final = """
 # -- one step ---------------------------------------------------------------------------------
 
 PUT_RUN: Final = f"""
-INSERT INTO runs ({_RUN}, id, name, group_name, sequence, ended_at, outcome, moves)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
+INSERT INTO runs ({_RUN}, id, name, group_name, sequence, ended_at, outcome, {_RECIPE}, moves)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
 ON CONFLICT (id) DO UPDATE SET
     spec = excluded.spec, state = excluded.state, facts = excluded.facts,
     counts = excluded.counts, ended_at = excluded.ended_at, outcome = excluded.outcome,
@@ -47,36 +47,39 @@ UPDATE fleet SET at = max(at, ?), sequence = max(sequence, ?),
 
 # -- recipes and environments -----------------------------------------------------------------
 
-NUMBER_OF: Final = "SELECT number FROM runs WHERE id = ?"
-SAME_ENVIRONMENT: Final = "SELECT number FROM environments WHERE digest = ?"
-PUT_ENVIRONMENT: Final = """
-INSERT INTO environments (digest, variables) VALUES (?, ?) RETURNING number
-"""
-PUT_RECIPE: Final = f"INSERT OR REPLACE INTO recipes (run, {_RECIPE}) VALUES (?, ?, ?, ?, ?, ?)"
+PUT_RECIPE: Final = f"UPDATE runs SET ({_RECIPE}) = (?, ?, ?, ?, ?) WHERE id = ?"
 PUT_HEARTBEAT_RECIPE: Final = f"""
 INSERT OR REPLACE INTO heartbeat_recipes (heartbeat, {_RECIPE}) VALUES (?, ?, ?, ?, ?, ?)
 """
 COPY_RECIPE: Final = f"""
-INSERT OR IGNORE INTO recipes (run, {_RECIPE})
-SELECT ?, {_RECIPE} FROM heartbeat_recipes WHERE heartbeat = ?
+UPDATE runs SET ({_RECIPE}) = (SELECT {_RECIPE} FROM heartbeat_recipes WHERE heartbeat = ?)
+WHERE number = ? RETURNING environment
 """
-ENVIRONMENT_OF: Final = "SELECT environment FROM recipes WHERE run = ?"
+ENVIRONMENT_OF: Final = "SELECT environment FROM runs WHERE id = ?"
 ENVIRONMENT_OF_HEARTBEAT: Final = "SELECT environment FROM heartbeat_recipes WHERE heartbeat = ?"
-FORGET_ENVIRONMENT: Final = "UPDATE recipes SET environment = NULL WHERE run = ?"
-DROP_ENVIRONMENT: Final = """
-DELETE FROM environments WHERE number = ?1
-    AND NOT EXISTS (SELECT 1 FROM recipes WHERE environment = ?1)
-    AND NOT EXISTS (SELECT 1 FROM heartbeat_recipes WHERE environment = ?1)
-"""
+FORGET_ENVIRONMENT: Final = "UPDATE runs SET environment = NULL WHERE number = ?"
 RECIPE_OF: Final = """
-SELECT command, directory, stdin, labels, variables FROM recipes
-LEFT JOIN environments ON environments.number = recipes.environment
-WHERE run = (SELECT number FROM runs WHERE id = ?)
+SELECT command, directory, stdin, labels, variables FROM runs
+LEFT JOIN environments ON environments.number = runs.environment
+WHERE id = ? AND command IS NOT NULL
 """
 RECIPE_OF_HEARTBEAT: Final = """
 SELECT command, directory, stdin, labels, variables FROM heartbeat_recipes
 LEFT JOIN environments ON environments.number = heartbeat_recipes.environment
 WHERE heartbeat = ?
+"""
+
+# -- environments -----------------------------------------------------------------------------
+
+PUT_ENVIRONMENT: Final = """
+INSERT INTO environments (digest, variables) VALUES (?, ?) RETURNING number
+"""
+DROP_ENVIRONMENT: Final = "DELETE FROM environments WHERE number = ?"
+ENVIRONMENTS: Final = "SELECT number, digest FROM environments"
+USED_ENVIRONMENTS: Final = """
+SELECT environment, count(*) FROM (
+    SELECT environment FROM runs UNION ALL SELECT environment FROM heartbeat_recipes)
+WHERE environment IS NOT NULL GROUP BY environment
 """
 
 # -- looking back -----------------------------------------------------------------------------
@@ -100,8 +103,7 @@ SELECT {_RUN} FROM runs WHERE name = ? ORDER BY sequence DESC, number DESC LIMIT
 """
 BY_PREFIX: Final = f"SELECT {_RUN} FROM runs WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
 INPUTS: Final = """
-SELECT stdin FROM recipes JOIN runs ON runs.number = recipes.run
-WHERE stdin IS NOT NULL AND ended_at IS NULL
+SELECT stdin FROM runs WHERE stdin IS NOT NULL AND ended_at IS NULL
 """
 OUTCOMES: Final = """
 SELECT outcome, count(*) FROM runs WHERE ended_at IS NOT NULL GROUP BY outcome

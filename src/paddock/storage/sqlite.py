@@ -16,6 +16,7 @@ from paddock.core.run import Run
 from paddock.ports import Keep, Move, Recipe, Remembered, Step, Tidied, Wanted
 
 from . import codec, queries, story, writing
+from .environments import Environments
 from .errors import StoreDamaged, StoreError, StoreFailed, StoreGone
 from .opening import (
     connect,
@@ -54,6 +55,7 @@ class SqliteStore:
         self._db = db
         self._lock = lock
         self._is_open = True
+        self._environments = Environments()
         self._wal = Path(f"{path}-wal")
         self._inodes = {file: _inode(file) for file in (str(path), str(self._wal))}
         # A commit may wait for the disk in a thread of its own while somebody reads a story.
@@ -68,7 +70,7 @@ class SqliteStore:
         if not steps:
             return
         with self._at_work(), self._transaction():
-            writing.write(self._db, steps)
+            writing.write(self._db, steps, self._environments)
 
     def tidy(self, *, now_at: float, keep: Keep = Keep()) -> Tidied:  # noqa: B008 - frozen
         with self._at_work():
@@ -223,9 +225,11 @@ class SqliteStore:
         self._check_files()
         self._db.execute("BEGIN IMMEDIATE")
         try:
+            self._environments.know(self._db)
             yield
             self._db.execute("COMMIT")
         except BaseException:
+            self._environments.forget()
             with contextlib.suppress(apsw.Error):  # SQLite may have rolled back by itself
                 self._db.execute("ROLLBACK")
             raise

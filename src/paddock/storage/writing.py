@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Final
 
 import apsw
 
 from paddock.core.fleet import Change
-from paddock.core.run import Ended
+from paddock.core.run import Ended, Run
 from paddock.ports import Keep, Recipe, Step, Tidied
 
 from . import codec, queries, story
+from .environments import Environments
 from .errors import Unfit
 
 BATCH = 100  # runs removed at once: a few milliseconds, so that nobody waits for the broom
 PAGES = 256  # given back to the disk at once
+_NO_RECIPE: Final = (None,) * 5
 
 
-def write(db: apsw.Connection, steps: Sequence[Step]) -> None:
+def write(db: apsw.Connection, steps: Sequence[Step], environments: Environments) -> None:
     sequence = 0
     for step in steps:
-        _put_heartbeats(db, step)
-        numbers: dict[str, int] = {}
+        _put_heartbeats(db, step, environments)
         for change in step.changes:
-            numbers[change.run.id] = _put_change(db, change, step)
+            _put_change(db, change, step, environments)
             sequence = max(sequence, change.run.sequence)
-        _put_recipes(db, step, numbers)
+        if step.recipes:
+            _put_recipes(db, step, environments)
         for name, facts in step.groups.items():
             db.execute(queries.PUT_GROUP, codec.group_row(name, facts, at=step.at))
         if step.epoch is not None or step.boot_id is not None or not step.changes:
@@ -33,21 +36,36 @@ def write(db: apsw.Connection, steps: Sequence[Step]) -> None:
             db.execute(queries.PUT_FLEET, (step.at, sequence, step.epoch, step.boot_id))
 
 
-def _put_change(db: apsw.Connection, change: Change, step: Step) -> int:
-    """The number of the run's row."""
+def _put_change(
+    db: apsw.Connection, change: Change, step: Step, environments: Environments
+) -> None:
     run = change.run
     moved = None
     if change.before is not None:
         moved = db.execute(queries.MOVE_RUN, codec.move_row(run)).get
-    number, n = moved or db.execute(queries.PUT_RUN, codec.run_row(run)).get
+    recipe = step.recipes.get(run.id)
+    number, n = moved or _put_run(db, run, recipe, environments)
     word, because = codec.state_word(run.state), codec.legible(change.because)
     db.execute(queries.PUT_MOVE, (number, n, step.at, word, run.attempts, because))
     _fold(db, number, n)
-    if change.before is None and run.spec.heartbeat is not None:
-        db.execute(queries.COPY_RECIPE, (number, codec.legible(run.spec.heartbeat)))
+    if change.before is None and recipe is None and run.spec.heartbeat is not None:
+        copied = (codec.legible(run.spec.heartbeat), number)
+        environments.use_again(db.execute(queries.COPY_RECIPE, copied).get)
     if isinstance(run.state, Ended):
-        _forget_environment(db, number)
-    return int(number)
+        _forget_environment(db, run, number, environments)
+
+
+def _put_run(
+    db: apsw.Connection, run: Run, recipe: Recipe | None, environments: Environments
+) -> tuple[int, int]:
+    """The number of its row, and of its moves so far."""
+    how = _NO_RECIPE
+    if recipe is not None:
+        how = (*codec.recipe_row(recipe), environments.use(db, recipe.environment))
+    number, n = db.execute(queries.PUT_RUN, (*codec.run_row(run), *how)).get
+    if n > 1:  # it was there: its recipe is the old one
+        environments.leave(db, how[-1])
+    return number, n
 
 
 def _fold(db: apsw.Connection, number: int, n: int) -> None:
@@ -59,58 +77,51 @@ def _fold(db: apsw.Connection, number: int, n: int) -> None:
     db.execute(queries.FOLD_INTO, (moves, number, story.HEAD + 1))
 
 
-def _put_recipes(db: apsw.Connection, step: Step, numbers: Mapping[str, int]) -> None:
-    if not step.recipes:
-        return
-    over = {change.run.id for change in step.changes if isinstance(change.run.state, Ended)}
+def _put_recipes(db: apsw.Connection, step: Step, environments: Environments) -> None:
+    """Of runs that were there before; those of new ones came with them."""
+    new = {change.run.id for change in step.changes if change.before is None}
     for run, recipe in step.recipes.items():
-        number = numbers.get(run)
-        if number is None:
-            number = db.execute(queries.NUMBER_OF, (codec.legible(run),)).get
-        if number is None:
-            raise Unfit(f"there is no run {run} that this recipe could be for")
-        environment = None if run in over else _put_environment(db, recipe.environment)
-        row = (number, *codec.recipe_row(recipe), environment)
+        if run in new:
+            continue
+        key = codec.legible(run)
+        environments.leave(db, db.execute(queries.ENVIRONMENT_OF, (key,)).get)
+        row = (*codec.recipe_row(recipe), environments.use(db, recipe.environment), key)
         db.execute(queries.PUT_RECIPE, row)
+        if not db.changes():
+            raise Unfit(f"there is no run {run} that this recipe could be for")
 
 
-def _put_heartbeats(db: apsw.Connection, step: Step) -> None:
+def _put_heartbeats(db: apsw.Connection, step: Step, environments: Environments) -> None:
     for name in step.removed_heartbeats:
         key = (codec.legible(name),)
         environment = db.execute(queries.ENVIRONMENT_OF_HEARTBEAT, key).get
         db.execute(queries.DROP_HEARTBEAT, key)
-        db.execute(queries.DROP_ENVIRONMENT, (environment,))
+        environments.leave(db, environment)
     for heartbeat in step.heartbeats:
         db.execute(queries.PUT_HEARTBEAT, codec.heartbeat_row(heartbeat))
     for name, recipe in step.heartbeat_recipes.items():
-        _put_heartbeat_recipe(db, codec.legible(name), recipe)
+        _put_heartbeat_recipe(db, codec.legible(name), recipe, environments)
 
 
-def _put_heartbeat_recipe(db: apsw.Connection, name: str, recipe: Recipe) -> None:
+def _put_heartbeat_recipe(
+    db: apsw.Connection, name: str, recipe: Recipe, environments: Environments
+) -> None:
     before = db.execute(queries.ENVIRONMENT_OF_HEARTBEAT, (name,)).get
-    row = (name, *codec.recipe_row(recipe), _put_environment(db, recipe.environment))
+    row = (name, *codec.recipe_row(recipe), environments.use(db, recipe.environment))
     try:
         db.execute(queries.PUT_HEARTBEAT_RECIPE, row)
     except apsw.ConstraintError:
         raise Unfit(f"there is no heartbeat {name} that this recipe could be for") from None
-    db.execute(queries.DROP_ENVIRONMENT, (before,))
+    environments.leave(db, before)
 
 
-def _put_environment(db: apsw.Connection, variables: Mapping[str, str] | None) -> int | None:
-    if variables is None:
-        return None
-    row = codec.environment_row(variables)
-    same: int | None = db.execute(queries.SAME_ENVIRONMENT, row[:1]).get
-    if same is not None:
-        return same
-    return int(db.execute(queries.PUT_ENVIRONMENT, row).get)
-
-
-def _forget_environment(db: apsw.Connection, number: int) -> None:
-    environment = db.execute(queries.ENVIRONMENT_OF, (number,)).get
+def _forget_environment(
+    db: apsw.Connection, run: Run, number: int, environments: Environments
+) -> None:
+    environment = db.execute(queries.ENVIRONMENT_OF, (codec.legible(run.id),)).get
     if environment is not None:
         db.execute(queries.FORGET_ENVIRONMENT, (number,))
-        db.execute(queries.DROP_ENVIRONMENT, (environment,))
+        environments.leave(db, environment)
 
 
 def drop_surplus(db: apsw.Connection, keep: Keep, *, now_at: float) -> Tidied:

@@ -174,6 +174,29 @@ def test_an_environment_that_others_use_stays_with_them(store: Store) -> None:
     assert store.recipe("r2") == recipe
 
 
+def test_what_was_taken_back_counts_for_no_environment(store: Store) -> None:
+    recipe = a_recipe()
+    store.remember(submitted(numbered(1), recipes={"r1": recipe}))
+    for _ in range(2):
+        with pytest.raises(Unfit):
+            lost = {"r2": recipe, "nobody": recipe}
+            store.remember(submitted(numbered(2), recipes=lost))
+    assert store.recipe("r2") is None
+    store.remember(ended(numbered(1)))
+    store.remember(submitted(numbered(3), recipes={"r3": recipe}))
+    assert store.recipe("r3") == recipe
+    assert store.recipe("r1") == replace(recipe, environment=None)
+
+
+def test_a_recipe_may_be_changed_and_the_others_keep_theirs(store: Store) -> None:
+    first, second = a_recipe(), a_recipe(environment={"K": "2"})
+    store.remember(submitted(numbered(1), numbered(2), recipes={"r1": first, "r2": first}))
+    store.remember(Step(at=3.0, recipes={"r1": second}))
+    assert (store.recipe("r1"), store.recipe("r2")) == (second, first)
+    store.remember(ended(numbered(2)))
+    assert store.recipe("r1") == second
+
+
 def test_a_run_that_ends_as_it_comes_leaves_no_environment(store: Store) -> None:
     run = a_run()
     over = Change(structs.replace(run, state=Ended(1.0, Outcome.REFUSED, "no")), run.state, "no")

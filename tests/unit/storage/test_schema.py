@@ -11,7 +11,7 @@ import pytest
 from paddock.storage import queries, schema
 
 # Of released migrations: to change the tables, append a migration and its sum.
-RELEASED = ("53d2de45a3e18737",)
+RELEASED = ("53d2de45a3e18737", "01db29c38ad8dc45")
 
 
 def made() -> apsw.Connection:
@@ -62,11 +62,11 @@ KEPT = ("oldest_at", "batch", "keep")
     ("query", "bound"),
     [
         (queries.RUN, (None,)),
-        (queries.NUMBER_OF, (None,)),
         (queries.NEWEST_OF_NAME, (None,)),
         (queries.BY_PREFIX, (None, None, None)),
         (queries.STORY, (None,)),
         (queries.RECIPE_OF, (None,)),
+        (queries.ENVIRONMENT_OF, (None,)),
         (queries.DROP_ENVIRONMENT, (None,)),
         (queries.FORGET_ENVIRONMENT, (None,)),
         (queries.ENDED, dict.fromkeys(NAMED)),

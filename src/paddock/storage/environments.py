@@ -1,0 +1,59 @@
+"""The environments of all that has not ended: each kept once, and gone with the last that uses it.
+
+Runs submitted from one shell share one. How many use it is counted here and not in the database:
+an index for it would cost every submission a page, and there is only one who writes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+import apsw
+
+from . import codec, queries
+
+
+class Environments:
+    def __init__(self) -> None:
+        self._numbers: dict[bytes, int] = {}
+        self._digests: dict[int, bytes] = {}
+        self._uses: Counter[int] = Counter()
+        self._is_known = False
+
+    def forget(self) -> None:
+        """What was counted may not be what is kept: a transaction was taken back."""
+        self._is_known = False
+
+    def know(self, db: apsw.Connection) -> None:
+        if self._is_known:
+            return
+        self._digests = dict(db.execute(queries.ENVIRONMENTS))
+        self._numbers = {digest: number for number, digest in self._digests.items()}
+        self._uses = Counter(dict(db.execute(queries.USED_ENVIRONMENTS)))
+        self._is_known = True
+
+    def use(self, db: apsw.Connection, variables: Mapping[str, str] | None) -> int | None:
+        """The number of the one that is kept, with one more that uses it."""
+        if variables is None:
+            return None
+        digest, packed = codec.environment_row(variables)
+        number = self._numbers.get(digest)
+        if number is None:
+            number = int(db.execute(queries.PUT_ENVIRONMENT, (digest, packed)).get)
+            self._numbers[digest], self._digests[number] = number, digest
+        self._uses[number] += 1
+        return number
+
+    def use_again(self, number: int | None) -> None:
+        if number is not None:
+            self._uses[number] += 1
+
+    def leave(self, db: apsw.Connection, number: int | None) -> None:
+        if number is None:
+            return
+        self._uses[number] -= 1
+        if self._uses[number] <= 0:
+            db.execute(queries.DROP_ENVIRONMENT, (number,))
+            del self._uses[number]
+            self._numbers.pop(self._digests.pop(number, b""), None)
