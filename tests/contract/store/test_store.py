@@ -177,9 +177,9 @@ def test_an_environment_that_others_use_stays_with_them(store: Store) -> None:
 def test_what_was_taken_back_counts_for_no_environment(store: Store) -> None:
     recipe = a_recipe()
     store.remember(submitted(numbered(1), recipes={"r1": recipe}))
+    lost = {"r2": recipe, "nobody": recipe}
     for _ in range(2):
         with pytest.raises(Unfit):
-            lost = {"r2": recipe, "nobody": recipe}
             store.remember(submitted(numbered(2), recipes=lost))
     assert store.recipe("r2") is None
     store.remember(ended(numbered(1)))
