@@ -24,7 +24,8 @@ demo: setup ## a real fleet of small agents that shows every way a run can go, i
 	@tools/demo
 
 test: setup lint ## lint, types, imports and every test: what CI runs
-	@tools/needs node:nodejs podman:podman runc:runc busybox:busybox-static $(GUEST)
+	@tools/needs cc:gcc node:nodejs podman:podman runc:runc busybox:busybox-static $(GUEST)
+	@$(BIN)/python hatch_build.py
 	$(BIN)/pytest -n 2
 
 test-vm: setup ## only the tests that need cgroup v2 or systemd, in a guest where this machine has neither

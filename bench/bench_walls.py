@@ -1,7 +1,7 @@
 """What walls cost and how soon they act: starts, looks and kills, beside bare processes in one run.
 
-Targets: a start with walls takes at most twice a bare `Popen` in which the child itself joins its
-cgroup; a hog at a 64 MiB wall is dead within 1 s of its start; 15 processes within 0.1 s of a kill.
+Targets: a start with walls, through the keeper's own shim, takes at most twice a bare `Popen`; a
+hog at a 64 MiB wall is dead within 1 s of its start; 15 processes within 0.1 s of a kill.
 In a guest: python -m tests.kit.guest -- .venv/bin/python bench/bench_walls.py
 """
 
@@ -23,12 +23,14 @@ from paddock.cgroups.group import Walls
 from paddock.cgroups.home import Home, find_home
 from paddock.cgroups.v2 import Group2
 from paddock.core.run import Attempt, Priority
+from paddock.drivers.local.containment import Place
 from paddock.drivers.local.containment.cgroup import CgroupContainment
+from paddock.drivers.local.keeper import shim
+from paddock.drivers.local.keeper.protocol import Order
 
 ROUNDS = 60
 AGENTS = (300, 1000)
 WALLS = Walls(limit_bytes=64 << 20, pids=64)
-JOIN = 'for f in $1; do echo 0 >"$f"; done; shift; exec "$@"'
 
 
 @contextmanager
@@ -54,12 +56,31 @@ def bare() -> float:
     return time.perf_counter() - began
 
 
+def begun(place: Place, *command: str) -> subprocess.Popen[bytes]:
+    """As the keeper does it: its shim joins, and becomes the agent."""
+    env = {"PATH": os.environ["PATH"]}
+    order = Order(
+        {
+            "attempt": "bench",
+            "argv": list(command),
+            "env": env,
+            "cwd": "/",
+            "fifo": "/f",
+            "segment": "/s",
+            "cap_bytes": 0,
+            "cgroups": list(place.procs),
+            "oom_score_adj": place.oom_score_adj,
+        }
+    )
+    program, words = shim.commands(order, "/dev/null")[0]
+    return subprocess.Popen(words, executable=program, env=env, stderr=subprocess.DEVNULL)
+
+
 def walled(walls: CgroupContainment, n: int) -> float:
-    """As the shim does it: a shell joins, and becomes the agent."""
     attempt = Attempt(f"r{n}", 1)
     began = time.perf_counter()
     place = walls.prepare(attempt, WALLS, priority=Priority.NORMAL)
-    subprocess.run(["sh", "-c", JOIN, "sh", " ".join(place.procs), "/bin/true"], check=True)
+    assert begun(place, "/bin/true").wait() == 0
     took = time.perf_counter() - began
     walls.remove(attempt)
     return took
@@ -70,8 +91,7 @@ def started(
 ) -> tuple[Attempt, subprocess.Popen[bytes]]:
     attempt = Attempt(name, 1)
     place = walls.prepare(attempt, WALLS, priority=Priority.NORMAL)
-    words = ["sh", "-c", JOIN, "sh", " ".join(place.procs), *command]
-    return attempt, subprocess.Popen(words, stderr=subprocess.DEVNULL)
+    return attempt, begun(place, *command)
 
 
 def hog_s(walls: CgroupContainment, n: int) -> float:

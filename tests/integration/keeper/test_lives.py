@@ -138,6 +138,8 @@ def test_the_shim_writes_itself_into_every_cgroup_before_the_agent_begins(
     kept: Keeping, tmp_path: Path
 ) -> None:
     groups = [tmp_path / "cgroup one", tmp_path / "$(two)"]
+    for group in groups:
+        group.touch()
     kept.spawn("a", ["cat", *map(str, groups)], cgroups=[str(group) for group in groups])
     assert kept.ended("a")["exit_code"] == 0
     kept.client.close()

@@ -16,14 +16,17 @@ def an_order(**changes: object) -> Order:
 
 def test_everything_is_an_argument_and_nothing_is_pasted_into_the_text() -> None:
     order = an_order(cgroups=["/c 1", "/c2"], oom_score_adj=5, nofile=1024)
-    words = shim.command(order, "/report")
-    assert words[:4] == ["/bin/sh", "-c", shim.TEXT, "paddock-shim"]
+    *own, (shell, words) = shim.commands(order, "/report")
+    assert (shell, *words[:4]) == ("/bin/sh", "/bin/sh", "-c", shim.TEXT, "paddock-shim")
     assert words[4:10] == ["/report", "22", "1024", "5", "/tmp dir", "2"]
     assert words[10:] == ["/c 1", "/c2", "prog", "$x", "a b"]
+    assert own == [(shim.PROGRAM, [shim.FIRST_LINE, *words[4:]])], "make setup compiles it"
 
 
 def test_what_was_not_asked_for_is_a_dash() -> None:
-    assert shim.command(an_order(), "/r")[6:8] == ["-", "-"]
+    for _, words in shim.commands(an_order(), "/r"):
+        at = words.index("/r")
+        assert words[at + 2 : at + 4] == ["-", "-"]
 
 
 @pytest.mark.parametrize(

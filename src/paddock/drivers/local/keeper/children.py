@@ -319,22 +319,42 @@ def start_shim(order: Order, fifo_fd: int, report: str) -> int:
         kind = os.fstat(stdin).st_mode
         if not stat.S_ISREG(kind) and order.stdin != "/dev/null":
             raise OSError(errno.EINVAL, "stdin must be a regular file", order.stdin)
-        command = shim.command(order, report)
-        return os.posix_spawn(
-            command[0],
-            command,
-            order.env,
-            file_actions=[
-                (os.POSIX_SPAWN_DUP2, stdin, 0),
-                (os.POSIX_SPAWN_OPEN, 1, f"/proc/self/fd/{fifo_fd}", os.O_RDWR, 0),
-                (os.POSIX_SPAWN_DUP2, 1, 2),
-            ],
-            setsid=True,
-            setsigmask=[],
-            setsigdef=ALL_SIGNALS,
-        )
+        actions: list[tuple[object, ...]] = [
+            (os.POSIX_SPAWN_DUP2, stdin, 0),
+            (os.POSIX_SPAWN_OPEN, 1, f"/proc/self/fd/{fifo_fd}", os.O_RDWR, 0),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ]
+        return _spawned(shim.commands(order, report), shim.environment(order), actions)
     finally:
         os.close(stdin)
+
+
+def _spawned(
+    commands: list[tuple[str, list[str]]], env: dict[str, str], actions: list[tuple[object, ...]]
+) -> int:
+    """Of the first that can be: our own program may lie where nothing may be executed."""
+    *others, last = commands
+    for program, words in others:
+        try:
+            return _spawn(program, words, env, actions)
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOEXEC):
+                raise
+    return _spawn(*last, env, actions)
+
+
+def _spawn(
+    program: str, words: list[str], env: dict[str, str], actions: list[tuple[object, ...]]
+) -> int:
+    return os.posix_spawn(
+        program,
+        words,
+        env,
+        file_actions=actions,
+        setsid=True,
+        setsigmask=[],
+        setsigdef=ALL_SIGNALS,
+    )
 
 
 def take_report(path: str) -> shim.Report:

@@ -1,5 +1,6 @@
-"""The shim: what runs in the new process between `posix_spawn` and the agent, as shell text.
+"""The shim: what runs in the new process between `posix_spawn` and the agent.
 
+As a program of its own where one was compiled (shim.c: 0.1 ms), else as shell text (0.7 ms).
 It speaks only when something is wrong, in a file of its own, so that no descriptor is left for the
 agent and an agent that itself exits 127 is not taken for one that was never started.
 """
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 SHELL = "/bin/sh"
 BASH = "/bin/bash"
 FIRST_LINE = "# paddock shim, version 1"
+# Named by what it understands, so that no keeper starts one that understands something else.
+PROGRAM = __file__.rpartition("/")[0] + "/shim-1"
 
 # dash and busybox leave at a failed exec and run the trap; bash forgets its traps there, but goes
 # on to the next line with `execfail`. Variables are named so that they are in nobody's environment:
@@ -74,15 +77,28 @@ class Report:
                 self.notes.append(what)
 
 
-def command(order: Order, report: str) -> list[str]:
+def commands(order: Order, report: str) -> list[tuple[str, list[str]]]:
+    """Programs that do it, with their words: the first that can be started is good."""
+
     def given(value: int | None) -> str:
         return "-" if value is None else str(value)
 
-    return [
-        *(*shell_for(order.env), "-c", TEXT, "paddock-shim", report, f"{order.umask:o}"),
-        *(given(order.nofile), given(order.oom_score_adj), order.cwd),
-        *(str(len(order.cgroups)), *order.cgroups, *order.argv),
+    words = [
+        *(report, f"{order.umask:o}", given(order.nofile), given(order.oom_score_adj)),
+        *(order.cwd, str(len(order.cgroups)), *order.cgroups, *order.argv),
     ]
+    shell = shell_for(order.env)
+    in_shell = (shell[0], [*shell, "-c", TEXT, "paddock-shim", *words])
+    if os.access(PROGRAM, os.X_OK):
+        return [(PROGRAM, [FIRST_LINE, *words]), in_shell]
+    return [in_shell]
+
+
+def environment(order: Order) -> dict[str, str]:
+    """Where it is, and not where whoever submitted it was before; a shell says the same."""
+    said = order.env | {"PWD": order.cwd}
+    said.pop("OLDPWD", None)
+    return said
 
 
 def shell_for(env: dict[str, str]) -> list[str]:
