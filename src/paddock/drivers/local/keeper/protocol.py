@@ -51,8 +51,11 @@ def journal_name(facts: Message) -> str:
     return f"{facts['pid']}-{facts['start']}{JOURNAL_SUFFIX}"
 
 
+_text_of = json.JSONEncoder(separators=(",", ":")).encode  # `dumps` would make one every time
+
+
 def encode(message: Message) -> bytes:
-    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
+    return _text_of(message).encode() + b"\n"
 
 
 def decode(line: bytes) -> Message:
