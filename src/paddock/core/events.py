@@ -22,7 +22,7 @@ class Host(Struct, frozen=True):
     swap_percent: float = 0.0
     memory_stall_percent: float = 0.0  # PSI memory full, avg10
     pageouts_rising: bool = False
-    slowdown: float = 1.0  # completion time against an idle host
+    slowdown: float = 1.0  # completion time against what is usual
 
 
 class Submitted(Struct, frozen=True):

@@ -20,6 +20,7 @@ from .breaker import Breaker, Closed, Open, lets_start
 from .events import Host
 from .group import Group
 from .heartbeat import Heartbeat
+from .pace import Pace
 from .policy import Admission, Policy
 from .pressure import Ladder
 from .queue import Entry, Queue
@@ -68,6 +69,7 @@ class Fleet:
         self.now = 0.0
         self.host: Host | None = None
         self.ladder = Ladder()
+        self.pace = Pace()
         self.round: Round | None = None
         self.runs: dict[str, Run] = {}
         self.live: dict[str, float] = {}  # run → since when it uses what it uses

@@ -374,5 +374,6 @@ def _teach(
     if ran_s is not None:
         group.size.saw_end(wall_bytes)
         if verdict.outcome is Outcome.SUCCEEDED:
+            fleet.pace.saw(ran_s, group.durations_s, at=fleet.now)
             group.durations_s.append(ran_s)
     fleet.relearn(name)

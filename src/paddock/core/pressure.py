@@ -78,5 +78,5 @@ def _other_signal(host: Host, policy: LadderPolicy) -> str:
     if host.pageouts_rising:
         return "page-outs are rising"
     if host.slowdown > policy.slowdown:
-        return f"runs take {host.slowdown:.1f} times as long as on an idle host"
+        return f"runs take {host.slowdown:.1f} times as long as usual"
     return ""

@@ -189,13 +189,19 @@ def _sampled(fleet: Fleet, host: Host, used: Mapping[Attempt, int]) -> None:
         if soft is not None and used_bytes > soft and not isinstance(run.state, Stopping):
             text = f"used {format_size(used_bytes)}, over its soft limit of {format_size(soft)}"
             _over_limit(fleet, run, text)
-    fleet.looked(_readable(host))
+    fleet.looked(_readable(_paced(fleet, host)))
     before = fleet.ladder.rung
     assert fleet.host is not None
     fleet.ladder = climb(fleet.ladder, fleet.host, fleet.policy.ladder, at=fleet.now)
     if fleet.ladder.rung != before:
         fleet.stir()
     relieve(fleet)
+
+
+def _paced(fleet: Fleet, host: Host) -> Host:
+    """What the runs themselves tell; an empty host is not slow, whatever the last ones took."""
+    slowdown = fleet.pace.slowdown(fleet.now) if fleet.live else 1.0
+    return host if slowdown <= host.slowdown else replace(host, slowdown=slowdown)
 
 
 def _readable(host: Host) -> Host:

@@ -114,7 +114,7 @@ def test_a_floor_is_left_with_a_margin_too() -> None:
         ({"memory_stall_percent": 10.0}, "tasks stall on memory 10 % of the time"),
         ({"swap_percent": 51.0}, "swap is 51 % full"),
         ({"pageouts_rising": True}, "page-outs are rising"),
-        ({"slowdown": 2.1}, "runs take 2.1 times as long as on an idle host"),
+        ({"slowdown": 2.1}, "runs take 2.1 times as long as usual"),
     ],
 )
 def test_other_signs_of_pressure_stop_new_starts(facts: dict[str, Any], words: str) -> None:
