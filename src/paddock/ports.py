@@ -37,6 +37,8 @@ class Launch:
     expected_bytes: int = 0  # what admission counted it with
     stdin: Path | None = None  # None: /dev/null
     labels: Mapping[str, str] = field(default_factory=dict)
+    ours: Mapping[str, str] = field(default_factory=dict)  # variables that paddock adds
+    reach: tuple[Path, ...] = ()  # besides its directory: what it must be able to write to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

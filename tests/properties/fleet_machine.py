@@ -39,6 +39,7 @@ from paddock.core.events import (
     SpawnFailed,
     Started,
     StartPutOff,
+    StartTakesLonger,
     StopFound,
     Submitted,
     ThawRequested,
@@ -288,11 +289,18 @@ class FleetMachine(RuleBasedStateMachine):
         self.tell(AttemptLost(self.yard.now, attempt, "reboot", permanent=permanent))
 
     @precondition(some_starting)
-    @rule(number=PICK)
-    def a_start_is_put_off(self, number: int) -> None:
+    @rule(number=PICK, retry_s=st.sampled_from([0.0, 2.0]))
+    def a_start_is_put_off(self, number: int, retry_s: float) -> None:
         run = self.pick(number, Starting)
         assert run is not None
-        self.tell(StartPutOff(self.yard.now, run.attempt, "no room on the disk"))
+        self.tell(StartPutOff(self.yard.now, run.attempt, "no room on the disk", retry_s))
+
+    @precondition(some_starting)
+    @rule(number=PICK)
+    def a_start_takes_longer(self, number: int) -> None:
+        run = self.pick(number, Starting)
+        assert run is not None
+        self.tell(StartTakesLonger(self.yard.now, run.attempt, "its repository is cloned"))
 
     @precondition(some_live)
     @rule(

@@ -49,11 +49,20 @@ class SpawnFailed(Struct, frozen=True):
 
 
 class StartPutOff(Struct, frozen=True):
-    """Nobody was asked to start it: that it starts could not be remembered."""
+    """Nobody was asked to start it: that it starts could not be remembered, or it has no place."""
 
     at: float
     attempt: Attempt
     reason: str
+    retry_s: float = 0.0  # not before that
+
+
+class StartTakesLonger(Struct, frozen=True):
+    """It is being prepared, and somebody is at it: the patience begins anew."""
+
+    at: float
+    attempt: Attempt
+    because: str
 
 
 class Exited(Struct, frozen=True):
@@ -174,6 +183,7 @@ Event = (
     | Started
     | SpawnFailed
     | StartPutOff
+    | StartTakesLonger
     | Exited
     | Emptied
     | AttemptLost

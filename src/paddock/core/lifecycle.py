@@ -66,12 +66,22 @@ def started(fleet: Fleet, run: Run) -> None:
     fleet.move(run, running, "the agent runs")
 
 
-def put_off(fleet: Fleet, run: Run, *, reason: str) -> None:
+def put_off(fleet: Fleet, run: Run, *, reason: str, retry_s: float = 0.0) -> None:
     """Back in line as if nothing had been: no failure, no loss. One that was stopped is gone."""
     if isinstance(run.state, Starting):
-        fleet.move(run, Queued(fleet.now, because=reason), reason)
+        not_before_at = fleet.now + retry_s if retry_s > 0 else None
+        fleet.move(run, Queued(fleet.now, not_before_at, because=reason), reason)
+        # If it was to show that its group works again, another may.
+        breaker = breakers.after_nothing(fleet.group(run.spec.group).breaker, run=run.id)
+        fleet.set_breaker(run.spec.group, breaker)
     else:
         gone(fleet, run, reason=reason)
+
+
+def takes_longer(fleet: Fleet, run: Run, *, because: str) -> None:
+    if isinstance(run.state, Starting):
+        give_up_at = fleet.now + fleet.policy.timeouts.start_s
+        fleet.move(run, replace(run.state, give_up_at=give_up_at), because)
 
 
 # -- stop ---------------------------------------------------------------------------------

@@ -187,7 +187,7 @@ Live = Starting | Running | Stopping
 ALLOWED_MOVES: Final = MappingProxyType(
     {
         Queued: frozenset({Queued, Starting, Ended}),
-        Starting: frozenset({Running, Stopping, Queued, Ended}),
+        Starting: frozenset({Starting, Running, Stopping, Queued, Ended}),
         Running: frozenset({Running, Stopping, Queued, Ended}),
         Stopping: frozenset({Stopping, Queued, Ended}),
         Ended: frozenset[type[State]](),

@@ -34,6 +34,7 @@ from .events import (
     SpawnFailed,
     Started,
     StartPutOff,
+    StartTakesLonger,
     StopFound,
     Submitted,
     ThawRequested,
@@ -50,6 +51,7 @@ from .lifecycle import (
     spawn_failed,
     started,
     stop,
+    takes_longer,
     thaw,
     timer_rang,
 )
@@ -89,6 +91,7 @@ AttemptEvent = (
     Started
     | SpawnFailed
     | StartPutOff
+    | StartTakesLonger
     | Exited
     | Emptied
     | AttemptLost
@@ -131,7 +134,7 @@ def _of_attempt(fleet: Fleet, event: AttemptEvent) -> None:
     if run is None:
         return  # an older attempt, or one that is over: it changes nothing
     match event:
-        case Started() | SpawnFailed() | StartPutOff():
+        case Started() | SpawnFailed() | StartPutOff() | StartTakesLonger():
             _of_start(fleet, run, event)
         case Exited():
             exited(fleet, run, event.exit, empty=event.empty)
@@ -152,14 +155,19 @@ def _of_attempt(fleet: Fleet, event: AttemptEvent) -> None:
             assert_never(event)
 
 
-def _of_start(fleet: Fleet, run: Run, event: Started | SpawnFailed | StartPutOff) -> None:
+Beginning = Started | SpawnFailed | StartPutOff | StartTakesLonger
+
+
+def _of_start(fleet: Fleet, run: Run, event: Beginning) -> None:
     match event:
         case Started():
             started(fleet, run)
         case SpawnFailed():
             spawn_failed(fleet, run, reason=event.reason, permanent=event.permanent)
         case StartPutOff():
-            put_off(fleet, run, reason=event.reason)
+            put_off(fleet, run, reason=event.reason, retry_s=event.retry_s)
+        case StartTakesLonger():
+            takes_longer(fleet, run, because=event.because)
 
 
 def _checkpoint_written(fleet: Fleet, run: Run) -> None:

@@ -29,6 +29,7 @@ from paddock.core.events import (
     Sampled,
     Started,
     StartPutOff,
+    StartTakesLonger,
     StopFound,
     ThawRequested,
 )
@@ -378,3 +379,28 @@ def test_a_submission_that_could_not_be_remembered_is_refused_for_that_reason() 
     state = yard.fleet.runs["a"].state
     assert isinstance(state, Ended)
     assert (state.outcome, state.because) == (Outcome.REFUSED, "not taken: no room left")
+
+
+def test_a_start_that_has_no_place_is_tried_again_later() -> None:
+    yard = Yard()
+    yard.submit(a_spec("a"))
+    yard.tell(StartPutOff(yard.now, yard.attempt("a"), "all 10 workspaces are taken", 2.0))
+    waits = yard.in_state("a", Queued)
+    assert waits.not_before_at == yard.now + 2.0 and "workspaces" in waits.because
+    assert not yard.live
+    yard.advance(2.0)
+    assert isinstance(yard.state("a"), Starting) and yard["a"].failures == 0
+
+
+def test_a_start_that_is_being_prepared_has_patience_anew() -> None:
+    yard = Yard()
+    yard.submit(a_spec("a"))
+    patience_s = yard.fleet.policy.timeouts.start_s
+    for _ in range(3):
+        yard.advance(patience_s - 1)
+        yard.tell(StartTakesLonger(yard.now, yard.attempt("a"), "its repository is cloned"))
+    assert isinstance(yard.state("a"), Starting)
+    yard.advance(patience_s)
+    assert isinstance(yard.state("a"), Stopping)
+    yard.tell(StartTakesLonger(yard.now, yard.attempt("a"), "too late"))
+    assert isinstance(yard.state("a"), Stopping)
