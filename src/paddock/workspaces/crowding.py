@@ -1,0 +1,73 @@
+"""At most so many workspaces: a place is reserved by a record, or made by reclaiming one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from .clearing import Judged, Spot, clear, spots
+from .errors import Busy, NoRoom, WorkspaceError
+from .keeping import Keep
+from .locks import hold
+from .records import Record, Shelf, State, homes
+
+_WAIT_S: Final = 120.0
+_NAMED: Final = 3
+
+
+class Crowd:
+    def __init__(self, top: Path, most: int) -> None:
+        self._top, self._most = top, most
+
+    def reserve(self, shelf: Shelf, plan: Record, *, reclaim: bool) -> None:
+        """NoRoom says what stands in the way. One at a time, over all processes."""
+        with hold(self._top / ".lock", who=plan.name, wait_s=_WAIT_S):
+            kept: list[tuple[str, str]] = []
+            while self._count() >= self._most:
+                if not reclaim or not self._reclaim_one(kept):
+                    raise NoRoom(self._sentence(kept))
+            shelf.write(plan)
+
+    def _count(self) -> int:
+        """Records, none of them read: a thousand take a few milliseconds."""
+        return sum(len(s.names()) for home in homes(self._top) for s in (home.runs, home.slots))
+
+    def _reclaim_one(self, kept: list[tuple[str, str]]) -> bool:
+        for spot in self._candidates():
+            try:
+                ruling = clear(spot)
+            except (Busy, WorkspaceError, OSError) as error:
+                ruling = Keep(str(error))
+            if not isinstance(ruling, Keep):
+                return True
+            kept.append((spot.record.name, ruling.because))
+        return False
+
+    def _candidates(self) -> Iterator[Spot]:
+        """What was never handed out first, then the longest idle."""
+        found = [one for one in spots(self._top) if isinstance(one, Spot)]
+        idle = [spot for spot in found if spot.record.state is not State.TAKEN]
+        yield from sorted(idle, key=lambda s: (s.record.state is State.IDLE, s.record.used_at))
+
+    def _sentence(self, kept: list[tuple[str, str]]) -> str:
+        every = list(spots(self._top))
+        taken = [
+            s.record.name for s in every if isinstance(s, Spot) and s.record.state is State.TAKEN
+        ]
+        kept += [(s.name, s.because) for s in every if isinstance(s, Judged)]
+        parts = [f"all {self._most} workspaces are in use"]
+        if taken:
+            parts.append(f"{len(taken)} by runs ({_listed(taken)})")
+        if kept:
+            reasons = [f"{name}: {because}" for name, because in kept]
+            parts.append(f"{len(kept)} idle but kept ({_listed(reasons)})")
+        return (
+            f"{'; '.join(parts)}. Wait for a run to end, commit or remove what is kept, "
+            "or raise performance.max_worktrees"
+        )
+
+
+def _listed(names: list[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,39 @@
+"""What can go wrong with a workspace: each says in a line what was wrong and what to do."""
+
+from __future__ import annotations
+
+
+class WorkspaceError(Exception):
+    """Its text is for people, and never holds a password."""
+
+
+class GitFailed(WorkspaceError):
+    """git said no; `told` is all it said, without passwords."""
+
+    def __init__(self, sentence: str, *, told: str = "") -> None:
+        super().__init__(sentence)
+        self.told = told
+
+
+class GitTimedOut(GitFailed):
+    """It was killed with everything it had started."""
+
+
+class GitLocked(GitFailed):
+    """A lock file of git's own stood in the way."""
+
+    def __init__(self, sentence: str, *, told: str, lock: str | None) -> None:
+        super().__init__(sentence, told=told)
+        self.lock = lock
+
+
+class Busy(WorkspaceError):
+    """Another paddock, or another thread of this one, works on the same thing."""
+
+
+class NoRoom(WorkspaceError):
+    """Every workspace is taken, and none that is idle may go."""
+
+
+class UnsafePlace(WorkspaceError):
+    """A path leads out of the directory that is ours, or is not what it was."""

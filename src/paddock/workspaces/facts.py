@@ -1,0 +1,158 @@
+"""What a workspace holds that exists nowhere else, asked of git and of /proc. Decides nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from .commits import left_behind, nowhere_else, stashes
+from .errors import WorkspaceError
+from .git import Git
+from .inhabitants import inhabitants_of
+from .keeping import Facts
+from .plain_files import read_plain
+from .records import Record
+from .saving import beside_index, index_mark, take_all
+from .submodules import with_work
+from .worktrees import admin_of, git_of
+
+# What git leaves in a worktree's own directory while something is half done.
+_OPERATIONS: Final = (
+    ("rebase-merge", "a rebase"),
+    ("rebase-apply", "a rebase or am"),
+    ("MERGE_HEAD", "a merge"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick"),
+    ("REVERT_HEAD", "a revert"),
+    ("sequencer", "a cherry-pick or revert"),
+    ("BISECT_LOG", "a bisect"),
+)
+_LONGEST_REASON: Final = 200
+
+
+def gather(record: Record, path: Path) -> Facts:
+    """Whatever cannot be found out is said in `unknown`, and then the workspace stays."""
+    strange = _strange(record, path)
+    if strange:
+        return Facts(unknown=strange)
+    plain = Facts(
+        operation=_operation(Path(record.git_dir)),
+        locked=_lock(Path(record.git_dir)),
+        processes=tuple(map(str, inhabitants_of(path))),
+    )
+    try:
+        return _asked_of_git(record, path, plain)
+    except (WorkspaceError, OSError, ValueError) as error:
+        return replace(plain, unknown=str(error) or type(error).__name__)
+
+
+def gather_of_gone(record: Record) -> Facts:
+    """The directory is not there any more; only commits can be lost with what git keeps."""
+    git_dir = Path(record.git_dir)
+    if not git_dir.is_dir():
+        return Facts()
+    try:
+        git = Git(directory=git_dir, git_dir=git_dir)
+        tips = left_behind(git)
+        return Facts(locked=_lock(git_dir), left_behind=tips)
+    except (WorkspaceError, OSError, ValueError) as error:
+        return Facts(unknown=str(error))
+
+
+def _asked_of_git(record: Record, path: Path, facts: Facts) -> Facts:
+    git = git_of(record, path)
+    changed, untracked = _changes(record, git)
+    return replace(
+        facts,
+        uncommitted=changed,
+        untracked=untracked,
+        hidden=tuple(_hidden(git, path)),
+        submodules=with_work(git, path, start=record.start),
+        nowhere_else=nowhere_else(git),
+        stashes=stashes(git, branch=record.branch),
+        left_behind=left_behind(git),
+    )
+
+
+def _strange(record: Record, path: Path) -> str:
+    """Why this is not the directory that was made."""
+    if path.is_symlink():
+        return "it has become a symbolic link"
+    if not path.is_dir():
+        return "it is no directory"
+    try:
+        admin = admin_of(path)
+    except (OSError, ValueError) as error:
+        return f"its .git cannot be read ({error})"
+    if admin != Path(record.git_dir):
+        return f"its .git points to {admin}, and paddock made it for {record.git_dir}"
+    if not (admin / "HEAD").exists():
+        return "the repository does not know it any more"
+    return ""
+
+
+def _operation(git_dir: Path) -> str:
+    return next((what for name, what in _OPERATIONS if (git_dir / name).exists()), "")
+
+
+def _lock(git_dir: Path) -> str:
+    try:
+        said = read_plain(git_dir / "locked").decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        return str(error)
+    return " ".join(said.split())[:_LONGEST_REASON] or "no reason was given"
+
+
+def _changes(record: Record, git: Git) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    changed, untracked = status(git)
+    if not (changed or untracked):
+        with beside_index(git, Path(record.git_dir)) as beside:
+            return status(beside)
+    saved = record.saved
+    if saved is None:
+        return changed, untracked
+    # Everything was committed beside the index: what counts is whether it changed since then.
+    if saved.index != index_mark(Path(record.git_dir)) or not _is_kept(git, saved.commit):
+        return changed, untracked
+    with beside_index(git, Path(record.git_dir)) as beside:
+        left_out = take_all(beside)
+        words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
+        names = beside.out(*words, saved.commit, beside.line("write-tree")).split(b"\0")
+        return tuple(_shown(name) for name in names if name), left_out
+
+
+def _is_kept(git: Git, commit: str) -> bool:
+    """Whether some branch still has it."""
+    return bool(git.out("for-each-ref", "--count=1", "--contains", commit, "refs/heads"))
+
+
+def status(git: Git) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Changed or staged, and untracked."""
+    words = ("status", "--porcelain=v2", "-z", "--untracked-files=normal", "--no-renames")
+    changed, untracked = [], []
+    for entry in git.out(*words, "--ignore-submodules=none").split(b"\0"):
+        kind, _, rest = entry.partition(b" ")
+        if kind == b"?":
+            untracked.append(_shown(rest))
+        elif kind in (b"1", b"u"):
+            # `1 XY N... 100644 100644 100644 HASH HASH NAME`, and two more words for `u`
+            changed.append(_shown(rest.split(b" ", 9 if kind == b"u" else 7)[-1]))
+    return tuple(changed), tuple(untracked)
+
+
+def _hidden(git: Git, path: Path) -> Iterator[str]:
+    """Files that are there, though git was told to assume they are as they were."""
+    top = os.fsencode(path) + b"/"
+    for entry in git.out("ls-files", "-z", "-v").split(b"\0"):
+        tag, _, name = entry.partition(b" ")
+        if name and (tag.islower() or tag == b"S") and os.path.lexists(top + name):
+            yield _shown(name)
+
+
+def _shown(name: bytes) -> str:
+    text = name.decode("utf-8", "replace")
+    return text if text.isprintable() else repr(text)

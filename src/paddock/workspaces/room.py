@@ -1,0 +1,183 @@
+"""All workspaces of one paddock: `ports.Workspaces`, and what else is asked of them.
+
+Knows nothing of a daemon: who calls may be a thread, another process, or the same again after a
+crash. Slow things (clones, files) happen in the calling thread.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from paddock.core.units import DAY_S
+
+from . import changes, clearing, pool, saving
+from .clearing import Judged, Spot
+from .commits import Commit
+from .crowding import Crowd
+from .errors import Busy, NoRoom, WorkspaceError
+from .locks import hold
+from .making import Maker
+from .records import Home, Record, SavedWork, State, check_run, homes
+from .sources import USUAL, Asked, Manner, home_of, source_of
+from .worktrees import resolve
+
+_WAIT_S: Final = 60.0
+
+
+class Room:
+    """At most so many workspaces under one directory, which nobody else writes to."""
+
+    def __init__(
+        self,
+        top: Path,
+        *,
+        most: int = 10,
+        idle_days: float = 7,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        top.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # git and /proc name real paths: by any other nobody would be found in a workspace.
+        top = top.resolve()
+        self._top, self._idle_s, self._now = top, idle_days * DAY_S, now
+        writing = threading.BoundedSemaphore(max(2, os.cpu_count() or 1))
+        self._crowd = Crowd(top, most)
+        self._maker = Maker(top, self._crowd, writing, now)
+
+    # -- for an attempt ---------------------------------------------------------------------
+
+    def prepare(
+        self,
+        run: str,
+        *,
+        repository: Path | str,
+        branch: str | None = None,
+        manner: Manner = USUAL,
+    ) -> Path:
+        """The run's own workspace; the same one again for a later attempt."""
+        check_run(run)
+        asked = Asked(repository=repository, branch=branch, manner=manner, at=self._now())
+        home = home_of(self._top, asked)
+        with hold(home.runs.lock(run), who=f"run {run}", wait_s=_WAIT_S):
+            record = self._maker.again(home, run) or self._maker.anew(home, run, asked)
+            home.runs.write(record.to(State.TAKEN, at=self._now()))
+        return home.runs.path(run)
+
+    def release(self, run: str) -> None:
+        """Give it back. What is in it stays until `gc`, or until another run needs the room."""
+        spot = self._find(run)
+        if spot is None:
+            return
+        with hold(spot.shelf.lock(run), who=f"run {run}", wait_s=_WAIT_S):
+            record = spot.shelf.read(run)
+            if record is not None and record.state is State.TAKEN:
+                spot.shelf.write(record.to(State.IDLE, at=self._now()))
+
+    def save(self, run: str, *, because: str) -> saving.Saved | None:
+        """Commit what a killed agent left; None if that was nothing. Its processes must be gone."""
+        with hold(self._there(run).shelf.lock(run), who=f"saving {run}", wait_s=_WAIT_S):
+            spot = self._there(run)
+            mark = saving.index_mark(Path(spot.record.git_dir))
+            saved = saving.save(spot.record, spot.path, because=because)
+            if saved is not None:
+                work = SavedWork(saved.commit, saved.branch, mark)
+                spot.shelf.write(replace(spot.record, saved=work))
+        return saved
+
+    # -- for people -------------------------------------------------------------------------
+
+    def path(self, run: str) -> Path | None:
+        spot = self._find(run)
+        return spot.path if spot is not None and spot.path.is_dir() else None
+
+    def commits(self, run: str) -> tuple[Commit, ...]:
+        """What it committed since its start, the newest first."""
+        spot = self._find(run)
+        if spot is not None and spot.path.is_dir():
+            return changes.commits_of(spot.record, spot.path)
+        return changes.commits_of_gone(self._gone(run))
+
+    def diff(self, run: str, *, most_bytes: int = changes.MOST_DIFF_BYTES) -> changes.Diff:
+        """What it changed, commits and uncommitted files together."""
+        spot = self._find(run)
+        if spot is not None and spot.path.is_dir():
+            return changes.diff_of(spot.record, spot.path, most_bytes=most_bytes)
+        return changes.diff_of_gone(self._gone(run), most_bytes=most_bytes)
+
+    def record(self, run: str) -> Record | None:
+        spot = self._find(run)
+        return spot.record if spot is not None else None
+
+    def records(self) -> list[Record]:
+        """Of all that can be read, slots too."""
+        found = [one for one in clearing.spots(self._top) if isinstance(one, Spot)]
+        return [spot.record for spot in found]
+
+    def gc(self, *, dry_run: bool = False) -> list[Judged]:
+        return clearing.gc(self._top, idle_s=self._idle_s, now_at=self._now(), dry_run=dry_run)
+
+    # -- prepared slots ---------------------------------------------------------------------
+
+    def refill(
+        self,
+        repository: Path | str,
+        *,
+        branch: str | None = None,
+        want: int,
+        manner: Manner = USUAL,
+    ) -> int:
+        """So many slots ready at the branch's tip, as far as there is room; how many are."""
+        asked = Asked(repository=repository, branch=branch, manner=manner, at=self._now())
+        home = home_of(self._top, asked)
+        source = source_of(self._top, home, asked)
+        commit = resolve(source, branch)
+        self._bring_up_to_date(home, commit)
+        while (ready := self._ready(home, commit)) < want:
+            plan = self._maker.plan(pool.fresh_name(), source, asked, commit=commit)
+            plan = replace(plan, branch="")
+            try:
+                self._crowd.reserve(home.slots, plan, reclaim=False)
+            except NoRoom:
+                break
+            pool.prepare_slot(self._top, home, source, plan=plan)
+        return ready
+
+    def _bring_up_to_date(self, home: Home, commit: str) -> None:
+        for slot in pool.slots_of(home):
+            if slot.state is State.SLOT and slot.start != commit:
+                with suppress(Busy):
+                    pool.bring_up_to_date(home, slot, commit=commit, at=self._now())
+
+    @staticmethod
+    def _ready(home: Home, commit: str) -> int:
+        slots = pool.slots_of(home)
+        return sum(slot.state is State.SLOT and slot.start == commit for slot in slots)
+
+    # -- finding one ------------------------------------------------------------------------
+
+    def _find(self, run: str) -> Spot | None:
+        check_run(run)
+        for home in homes(self._top):
+            record = home.runs.read(run)
+            if record is not None:
+                return Spot(self._top, home, home.runs, record)
+        return None
+
+    def _there(self, run: str) -> Spot:
+        spot = self._find(run)
+        if spot is None:
+            raise WorkspaceError(f"run {run} has no workspace")
+        return spot
+
+    def _gone(self, run: str) -> Record:
+        for home in homes(self._top):
+            record = home.gone(run)
+            if record is not None:
+                return record
+        raise WorkspaceError(f"run {run} has no workspace, and had none in the last 30 days")

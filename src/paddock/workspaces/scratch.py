@@ -1,0 +1,53 @@
+"""Scratch space: a directory an attempt, closed to others, gone the moment it ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from .errors import UnsafePlace
+from .records import check_run
+from .removal import delete_tree, sweep
+
+VARIABLE: Final = "PADDOCK_SCRATCH"
+
+
+class Scratch:
+    """Under one directory that nobody else writes to."""
+
+    def __init__(self, top: Path) -> None:
+        self._top = top
+
+    def path(self, name: str) -> Path:
+        check_run(name)
+        return self._top / name
+
+    def make(self, name: str) -> Path:
+        """Empty. What an earlier life of the same attempt left is removed first."""
+        path = self.path(name)
+        self._top.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.remove(name)
+        path.mkdir(mode=0o700)
+        return path
+
+    def remove(self, name: str) -> list[str]:
+        """What could not be deleted, each with the reason. One that is not there is no mistake."""
+        path = self.path(name)
+        if path.is_symlink():
+            path.unlink()
+            return []
+        if not path.exists():
+            return []
+        if not path.is_dir():
+            raise UnsafePlace(f"{path} is no directory; look at it, and remove it by hand")
+        return delete_tree(self._top, path)
+
+    def names(self) -> list[str]:
+        """All that are there, so that those of ended attempts can go."""
+        if not self._top.is_dir():
+            return []
+        return sorted(p.name for p in self._top.iterdir() if not p.name.startswith("."))
+
+    def sweep(self) -> list[str]:
+        """What a deletion that was killed left."""
+        return sweep(self._top, self._top) if self._top.is_dir() else []
