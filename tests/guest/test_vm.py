@@ -12,7 +12,7 @@ from tests.kit.guest import Answer, Guest, Pid1
 from tests.kit.guest_kernel import NoGuest
 from tests.kit.guest_place import left_for_guests
 
-BUDGET_S = 600
+BUDGET_S = 1200
 
 
 @pytest.mark.timeout(BUDGET_S + 60)  # A first boot fetches the kernel as well.

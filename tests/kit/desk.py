@@ -28,6 +28,7 @@ from paddock.supervisor.loop import Supervisor
 from paddock.supervisor.recovery import inherit
 from paddock.wire.run_request import RunRequest
 from paddock.wire.views import Submission, Submit
+from paddock.workspaces.room import Room
 from tests.kit import leaks
 from tests.kit.factories import a_host, a_policy
 
@@ -46,6 +47,8 @@ class ServedDesk:
         self.policy = policy or a_policy()
         self.store = store or MemoryStore()
         self.output = OutputStore(self.places.output)
+        # Workspaces are idle enough to go as soon as they are released.
+        self.room: Room | None = Room(self.places.state / "workspaces", idle_days=0)
         self.listen: str | None = None
         self.stops: list[bool] = []
         self.beats: list[tuple[str, Recipe]] = []
@@ -91,6 +94,8 @@ class ServedDesk:
             listen=self.listen,
             stop=lambda *, kill: self.stops.append(kill),
             beat_while=lambda name, recipe: self.beats.append((name, recipe)),
+            notices=self.output.notices,
+            workspaces=self.room,
         )
         self.server = ApiServer(self.supervisor, facts, self.output)
         self._over = asyncio.Event()
@@ -104,6 +109,7 @@ class ServedDesk:
             with contextlib.suppress(asyncio.CancelledError):
                 await writing
             await self.supervisor.close()
+            self.output.close()
 
     def host(self) -> Host:
         return a_host()
@@ -141,11 +147,14 @@ def an_agent(name: str = "agent", *words: str, **more: Any) -> RunRequest:
 
 
 @contextlib.contextmanager
-def a_desk(directory: Path, *, listen: str | None = None, **more: Any) -> Iterator[ServedDesk]:
+def a_desk(
+    directory: Path, *, listen: str | None = None, workspaces: bool = True, **more: Any
+) -> Iterator[ServedDesk]:
     """Leaves no socket and no descriptor behind, or the test fails."""
     before = leaks.descriptors()
     desk = ServedDesk(directory, **more)
     desk.listen = listen
+    desk.room = desk.room if workspaces else None
     desk.start()
     try:
         yield desk

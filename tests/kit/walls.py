@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import os
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from paddock.cgroups.group import Group
 from paddock.cgroups.home import Home, NoHome, find_home
 from paddock.cgroups.v2 import Group2
 from paddock.core.run import Attempt
 from paddock.core.units import GIB
 from paddock.drivers.local.containment.cgroup import CgroupContainment
+from tests.kit.grounds import Scenario, scenarios_on
 from tests.kit.stable import Stable
-
-PYTHON_HOG = "x = bytearray({mib} << 20); print('filled', flush=True); import time; time.sleep({s})"
 
 
 def a_home() -> Home:
@@ -37,9 +36,23 @@ def a_home() -> Home:
     return home
 
 
+async def removed(group: Group) -> None:
+    group.kill()
+    for _ in range(200):
+        if group.remove():
+            break
+        await asyncio.sleep(0.01)
+    assert not group.exists(), "a cgroup is left"
+
+
 class WalledStable(Stable):
-    def __init__(self, directory: Path, *, wall_bytes: int = GIB, **settings: Any) -> None:
-        self.home = a_home()
+    """`home`: one that somebody lives in, and that stays."""
+
+    def __init__(
+        self, directory: Path, *, wall_bytes: int = GIB, home: Home | None = None, **settings: Any
+    ) -> None:
+        self.is_ours = home is None
+        self.home = home or a_home()
         self.wall_bytes = wall_bytes
         self.settings = settings
         super().__init__(directory)
@@ -52,50 +65,14 @@ class WalledStable(Stable):
     def group(self, attempt: Attempt) -> Any:
         return self.home.fleet.child(f"{attempt.run}.{attempt.number}")
 
-    async def look_until(self, condition: Callable[[], bool], within_s: float = 15.0) -> int:
-        """Looks as the eyes do; how many looks it took."""
-        loop = asyncio.get_running_loop()
-        give_up_at, looks = loop.time() + within_s, 0
-        while not condition():
-            assert loop.time() < give_up_at, f"not within {within_s:g} s; heard {self.heard}"
-            self.driver.used_bytes()
-            looks += 1
-            for _ in range(20):
-                if not condition():
-                    await asyncio.sleep(0.01)
-        return looks
-
     async def go_home(self) -> None:
         try:
             await super().go_home()
         finally:
-            self.home.group.kill()
-            for _ in range(200):
-                if self.home.group.remove():
-                    break
-                await asyncio.sleep(0.01)
-        assert not os.path.exists(self.home.group.path), "a cgroup is left"  # noqa: PTH110
+            mine = [self.home.fleet.child(name) for name in self.home.fleet.children()]
+            for group in [self.home.group] if self.is_ours else mine:
+                await removed(group)
 
 
-Scenario = Callable[[WalledStable], Awaitable[None]]
-
-
-def within_walls(**settings: Any) -> Callable[[Scenario], Callable[[Path], None]]:
-    """An async scenario as a test; the leak check is here, so that no test can leave it out."""
-
-    def made(scenario: Scenario) -> Callable[[Path], None]:
-        @functools.wraps(scenario)
-        def test(tmp_path: Path) -> None:
-            async def whole() -> None:
-                stable = WalledStable(tmp_path, **settings)
-                try:
-                    await scenario(stable)
-                finally:
-                    await stable.go_home()
-
-            asyncio.run(whole())
-
-        del test.__wrapped__  # pytest would ask for a fixture `stable`
-        return test
-
-    return made
+def within_walls(**settings: Any) -> Callable[[Scenario[WalledStable]], Callable[[Path], None]]:
+    return scenarios_on(functools.partial(WalledStable, **settings))

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import pwd
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.kit.guest import USER
 from tests.kit.guest_place import runs_here
 from tests.vm.cgroup import Cgroup
+
+ZRAM = Path("/sys/block/zram0")
+BUSYBOX = "/run/busybox"
 
 
 def pytest_report_header() -> str | None:
@@ -55,3 +60,14 @@ def user() -> pwd.struct_passwd:
         except KeyError:
             continue
     raise AssertionError("there is no user but root here; run this in a guest or with sudo")
+
+
+@pytest.fixture
+def swap_in_memory() -> Iterator[None]:
+    """256 MiB, for tests with the mark `guest`."""
+    (ZRAM / "disksize").write_text("256M", encoding="ascii")
+    subprocess.run([BUSYBOX, "mkswap", "/dev/zram0"], check=True, capture_output=True)
+    subprocess.run([BUSYBOX, "swapon", "/dev/zram0"], check=True)
+    yield
+    subprocess.run([BUSYBOX, "swapoff", "/dev/zram0"], check=True)
+    (ZRAM / "reset").write_text("1", encoding="ascii")

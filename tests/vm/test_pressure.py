@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import select
-import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -15,8 +12,6 @@ from tests.vm.cgroup import Cgroup
 from tests.vm.programs import holding
 
 MIB = 2**20
-ZRAM = Path("/sys/block/zram0")
-BUSYBOX = "/run/busybox"
 
 
 def test_a_trigger_wakes_us_when_a_cgroup_stalls_for_memory(cgroup: Cgroup) -> None:
@@ -36,16 +31,6 @@ def test_a_trigger_wakes_us_when_a_cgroup_stalls_for_memory(cgroup: Cgroup) -> N
         os.close(trigger)
     assert cgroup.counts("memory.events")["high"] > 0
     assert cgroup.counts("memory.events")["oom_kill"] == 0
-
-
-@pytest.fixture
-def swap_in_memory() -> Iterator[None]:
-    (ZRAM / "disksize").write_text("256M", encoding="ascii")
-    subprocess.run([BUSYBOX, "mkswap", "/dev/zram0"], check=True, capture_output=True)
-    subprocess.run([BUSYBOX, "swapon", "/dev/zram0"], check=True)
-    yield
-    subprocess.run([BUSYBOX, "swapoff", "/dev/zram0"], check=True)
-    (ZRAM / "reset").write_text("1", encoding="ascii")
 
 
 @pytest.mark.guest

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 
+MOST_DIGITS = 20  # the kernel's counters have 64 bits
 LARGEST_FILE = 64 * 1024  # memory.stat has 2 to 4 KiB; cgroup.procs may have more than one page
 ONE_READ = 2048  # of less than that, half a page, there is no rest
 
@@ -14,7 +15,10 @@ class NotSet(OSError):
     """A wall that the kernel did not take, or took differently: nothing may rely on it."""
 
 
-def read(path: str) -> str:
+File = str | os.PathLike[str]
+
+
+def read(path: File) -> str:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         text = piece = os.read(descriptor, LARGEST_FILE)
@@ -23,13 +27,14 @@ def read(path: str) -> str:
             text += piece
     finally:
         os.close(descriptor)
-    return text.decode("ascii", "replace")
+    return text.decode("utf-8", "surrogateescape")
 
 
-def read_or_empty(path: str) -> str:
+def read_or_empty(path: File) -> str:
+    """Also of what says only when it is read that it is switched off, as PSI does."""
     try:
         return read(path)
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a NUL in a path that /proc told
         return ""
 
 
@@ -44,7 +49,7 @@ def write(path: str, text: str) -> None:
 def number(text: str) -> int | None:
     """None for `max`, which is no number, and for whatever else is none."""
     text = text.strip()
-    return int(text) if text.isascii() and text.isdigit() else None
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else None
 
 
 def table(text: str) -> dict[str, int]:
@@ -52,7 +57,7 @@ def table(text: str) -> dict[str, int]:
     found = {}
     for line in text.splitlines():
         name, _, value = line.partition(" ")
-        if value.isdigit():
+        if value.isascii() and value.isdigit() and len(value) <= MOST_DIGITS:
             found[name] = int(value)
     return found
 

@@ -7,12 +7,11 @@ where the host was set up; or in a scope that systemd gave it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .files import number, read_or_empty
 from .group import Group
-from .mounts import UNIFIED, directories_of, top_of
+from .mounts import UNIFIED, directories_of, top_of, upwards
 from .v1 import WANTED as WANTED_V1
 from .v1 import Group1
 from .v2 import Group2
@@ -72,7 +71,7 @@ def _home_v2(name: str, own: dict[str, str], proc: str) -> Home:
     prepared = f"{top}/{OURS}"
     if _usable(prepared, own[UNIFIED]):
         return Home(Group2(f"{prepared}/{OURS}-{name}"), 2, "the host was set up for it")
-    for directory in _upwards(own[UNIFIED], top):
+    for directory in upwards(own[UNIFIED], top):
         if could_hold(directory):
             return Home(Group2(f"{directory}/{OURS}-{name}"), 2, f"below {directory}")
         if number(read_or_empty(f"{directory}/memory.max")) is not None:
@@ -89,14 +88,6 @@ def outermost(path: str) -> str | None:
     if parts[-1] == SUPERVISOR and parts[-2].startswith(OURS):
         return "/".join(parts[:-1])
     return None
-
-
-def _upwards(path: str, top: str) -> Iterator[str]:
-    while path.startswith(top):
-        yield path
-        if path == top:
-            return
-        path = path.rpartition("/")[0]
 
 
 def _may_use(directory: str) -> bool:

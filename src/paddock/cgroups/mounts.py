@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from .files import read_or_empty
 
@@ -63,6 +65,37 @@ def directories_of(pid: int | str = "self", proc: str = "/proc") -> dict[str, st
                 found[name] = path
                 break
     return found
+
+
+class Place(NamedTuple):
+    """One directory of a hierarchy."""
+
+    path: str
+    is_v2: bool
+
+
+def places_above(controller: str, *, root: str = "") -> list[Place]:
+    """This process's cgroup for a controller and all above it: v1, v2, or first one then the other.
+    With v2 the controller need not be there: what it has no file of, nobody finds. `root` stands
+    for `/` in tests."""
+    own = cgroups_of(proc=f"{root}/proc")
+    found = []
+    for mount in mounts(f"{root}/proc"):
+        is_v2 = UNIFIED in mount.controllers
+        name = UNIFIED if is_v2 else controller
+        if name in own and name in mount.controllers:
+            # In a container /proc may tell a path that is not mounted: then its top is ours.
+            path = mount.path(own[name]) or mount.point
+            found += [Place(root + each, is_v2) for each in upwards(path, mount.point)]
+    return found
+
+
+def upwards(path: str, top: str) -> Iterator[str]:
+    """A directory and all above it, as far as the top."""
+    yield path
+    while path != top and path.startswith(top):
+        path = path.rpartition("/")[0]
+        yield path
 
 
 def top_of(controller: str, proc: str = "/proc") -> str | None:

@@ -94,6 +94,12 @@ class Group1:
                 raise
             put(f"{self.path}/memory.swappiness", 0)  # this kernel does not count swap
 
+    def walls(self) -> Walls:
+        """Without a limit the kernel says a very large one."""
+        limit = number(read_or_empty(f"{self.path}/memory.limit_in_bytes"))
+        pids = number(read_or_empty(f"{self._directories.get('pids', '')}/pids.max"))
+        return Walls(limit_bytes=limit, pids=pids)
+
     def missing(self) -> tuple[str, ...]:
         names = {"pids": "pids", "cpu": "cpu", "freezer": "freeze"}
         lacks = [word for name, word in names.items() if name not in self._directories]

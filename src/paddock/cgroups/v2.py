@@ -71,6 +71,11 @@ class Group2:
             if walls.cpus is not None:
                 put(f"{self.path}/cpu.max", f"{int(walls.cpus * PERIOD_US)} {PERIOD_US}")
 
+    def walls(self) -> Walls:
+        names = ("memory.max", "memory.high", "pids.max")
+        limit, high, pids = (number(read_or_empty(f"{self.path}/{name}")) for name in names)
+        return Walls(limit_bytes=limit, high_bytes=high, pids=pids)
+
     def missing(self) -> tuple[str, ...]:
         has = self.controllers()
         lacks = [name for name in ("pids", "cpu") if name not in has]

@@ -23,6 +23,7 @@ from .kinds import (
 )
 from .located import written
 from .mistakes import Place
+from .mounts import Mounts
 from .tool_walls import ToolWalls
 
 T = TypeVar("T")
@@ -202,6 +203,12 @@ CONTAINER_NETWORK: Final = Setting(
     Word(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,63}", "host, none, bridge or the name of a network"),
     "host",
     "The network of containers, in the words of their engine.",
+)
+CONTAINER_MOUNTS: Final = Setting(
+    "sandbox.container_mounts",
+    Mounts(),
+    "[]",
+    "What of the host containers see besides their workspace; read-only with :ro.",
 )
 TOOL_WALLS: Final = Setting(
     "sandbox.tool_walls",

@@ -10,8 +10,10 @@ from collections import deque
 from collections.abc import Collection
 from statistics import median
 
-RECENT_S = 120.0
-FEWEST = 12  # of runs that vary by a factor of e, 12 are twice as slow by chance once in a thousand
+RECENT_S = 300.0
+# Of runs that vary by a factor of e, 12 look twice as slow by chance in 3 of 100 cases, 24 in 0.7,
+# 48 in 0.2 (simulated against 64 earlier ones).
+FEWEST = 32
 EVIDENCE = 10  # ended runs of a group, before it is known what is usual
 SHORTEST_S = 10.0
 
@@ -20,7 +22,7 @@ class Pace:
     __slots__ = ("_seen",)
 
     def __init__(self) -> None:
-        self._seen: deque[tuple[float, float]] = deque(maxlen=4 * FEWEST)
+        self._seen: deque[tuple[float, float]] = deque(maxlen=2 * FEWEST)
 
     def saw(self, ran_s: float, usual_s: Collection[float], *, at: float) -> None:
         """One that succeeded, and how long those of its group before it took."""

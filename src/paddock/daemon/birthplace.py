@@ -15,6 +15,7 @@ from typing import Final
 
 from paddock.cgroups.home import could_hold, outermost
 from paddock.cgroups.mounts import UNIFIED, directories_of
+from paddock.cgroups.protection import kept_bytes
 
 BOOTED: Final = Path("/run/systemd/system")  # as sd_booted(3) asks
 ASK_S: Final = 5.0
@@ -26,8 +27,9 @@ MANAGER: Final = (
 )
 
 
-def settle(instance: str) -> str | None:
-    """Moves this process into a scope where that helps; why not, when it should and could not."""
+def settle(instance: str, wall_bytes: int) -> str | None:
+    """Moves this process into a scope where that helps; why not, when it should and could not.
+    `wall_bytes`: the fleet's, by which goes what the scope keeps for daemon and keeper."""
     if not BOOTED.is_dir():
         return None
     own = directories_of().get(UNIFIED)
@@ -37,9 +39,24 @@ def settle(instance: str) -> str | None:
     if asks is None:
         return "systemd runs here, and busctl to ask it for a scope is not installed"
     scope = f"paddock-{instance[:8]}-{os.getpid()}.scope"
+    trouble = _ask(asks, _order(scope))
+    if trouble is not None:
+        return f"systemd gave no scope: {trouble}"
+    if not _moved(scope):
+        return f"systemd did not move us into {scope}"
+    # Asked for on its own: before 240 systemd knows no such property. Inside the scope all is ours
+    # to write, but its own files are systemd's.
+    keep = ["SetUnitProperties", "sba(sv)", scope, "true", "1", "MemoryMin", "t"]
+    trouble = _ask(asks, [*keep, str(kept_bytes(wall_bytes))])
+    return None if trouble is None else f"systemd keeps no memory for {scope}: {trouble}"
+
+
+def _ask(asks: str, words: list[str]) -> str | None:
+    """The manager; what was wrong with that."""
+    whose = [] if os.geteuid() == 0 else ["--user"]
     try:
         asked = subprocess.run(
-            _order(asks, scope),
+            [asks, *whose, "call", *MANAGER, *words],
             capture_output=True,
             text=True,
             timeout=ASK_S,
@@ -47,23 +64,19 @@ def settle(instance: str) -> str | None:
             env=_bus_environment(),
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return f"systemd could not be asked for a scope: {error}"
-    if asked.returncode != 0:
-        return f"systemd gave no scope: {asked.stderr.strip() or 'it did not say why'}"
-    return None if _moved(scope) else f"systemd did not move us into {scope}"
+        return str(error)
+    return (asked.stderr.strip() or "it did not say why") if asked.returncode else None
 
 
-def _order(asks: str, scope: str) -> list[str]:
+def _order(scope: str) -> list[str]:
     """One transient unit with ourselves in it; gone when its last process is."""
-    whose = [] if os.geteuid() == 0 else ["--user"]
     properties = [
         *("PIDs", "au", "1", str(os.getpid())),
         *("Delegate", "b", "true"),
         *("Description", "s", "paddock, its keeper and its agents"),
         *("CollectMode", "s", "inactive-or-failed"),
     ]
-    unit = ["StartTransientUnit", "ssa(sv)a(sa(sv))", scope, "fail", "4", *properties, "0"]
-    return [asks, *whose, "call", *MANAGER, *unit]
+    return ["StartTransientUnit", "ssa(sv)a(sa(sv))", scope, "fail", "4", *properties, "0"]
 
 
 def _bus_environment() -> dict[str, str]:

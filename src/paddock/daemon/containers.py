@@ -11,8 +11,11 @@ from paddock.config import settings as s
 from paddock.config.places import Places
 from paddock.config.settings import Settings
 from paddock.drivers.container.driver import ContainerDriver, DriverTrouble
+from paddock.drivers.container.engine import Mount
+from paddock.drivers.container.fleet_wall import FleetWall
 from paddock.drivers.container.probe import engine_named
 from paddock.drivers.container.settings import ContainerSettings
+from paddock.drivers.local.containment.choosing import read_home
 
 # Named so that the first that is there is taken, as by `probe.choose`, which would ask each of them
 # and keep every start of a daemon waiting.
@@ -30,10 +33,31 @@ def container_driver(places: Places, settings: Settings, *, epoch: int) -> Conta
     if not name:
         return None
     chosen = ContainerSettings(
-        image=settings[s.CONTAINER_IMAGE] or "", network=settings[s.CONTAINER_NETWORK]
+        image=settings[s.CONTAINER_IMAGE] or "",
+        network=settings[s.CONTAINER_NETWORK],
+        mounts=tuple(Mount(*mount) for mount in settings[s.CONTAINER_MOUNTS]),
     )
-    engine = engine_named(name, places.state, os.environ)
-    return ContainerDriver(places.state, places.output, engine=engine, settings=chosen, epoch=epoch)
+    wall = _wall(places)
+    return ContainerDriver(
+        places.state,
+        places.output,
+        engine=engine_named(name, places.state, os.environ, walled=wall is not None),
+        settings=chosen,
+        epoch=epoch,
+        wall=wall,
+    )
+
+
+def _wall(places: Places) -> FleetWall | None:
+    """Within that of local agents, so that one wall holds both."""
+    home = read_home(places.keeper)
+    if home is not None and os.geteuid() == 0:
+        return FleetWall(home.fleet)
+    why = "there are no walls for local agents"
+    if home is not None:
+        why = "only an engine of root's can be told where to make cgroups"
+    log.info("containers have no wall around them all, only each its own: %s", why)
+    return None
 
 
 def connected(driver: ContainerDriver) -> bool:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import logging
 import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Coroutine, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,15 +24,17 @@ from paddock.core.events import CancelRequested, PolicyChanged
 from paddock.core.policy import Policy
 from paddock.daemon.ballast import Ballast
 from paddock.daemon.birthplace import settle
+from paddock.daemon.capturing import take_up, usual_keeping
 from paddock.daemon.containers import connected, container_driver
+from paddock.daemon.left_notes import keep_ladder, listened_before, listening_file
 from paddock.daemon.shims import Shims
+from paddock.daemon.standing import grounds_for
 from paddock.drivers.attempts import instance_of
 from paddock.drivers.fake.driver import FakeDriver
 from paddock.drivers.local.containment import Containment
 from paddock.drivers.local.containment.choosing import NoWalls, Wanted, choose, read_home
 from paddock.drivers.local.driver import DriverTrouble, LocalDriver
 from paddock.drivers.local.keeper.cgroups import leave_agents_cgroups, leave_home
-from paddock.drivers.local.naming import keep
 from paddock.host.memory import MemoryUnreadable
 from paddock.host.probe import probe_for_this_machine
 from paddock.host.triggers import Alarms
@@ -46,6 +47,7 @@ from paddock.supervisor.chores import Chores
 from paddock.supervisor.endings import Endings
 from paddock.supervisor.eyes import Eyes
 from paddock.supervisor.loop import Supervisor
+from paddock.supervisor.readiness import Readiness
 from paddock.supervisor.recovery import Inheritance, inherit, recover
 
 REVIVE_AFTER_S: Final = 1.0
@@ -80,7 +82,7 @@ class Ending:
 
 
 async def live(places: Places, *, listen: str | None) -> None:
-    listen = listen or _listened_before(places)
+    listen = listen or listened_before(places)
     for trouble in leave_agents_cgroups():
         log.warning("%s", trouble)
     try:
@@ -103,9 +105,9 @@ async def live(places: Places, *, listen: str | None) -> None:
 def _walls(places: Places, policy: Policy, wanted: Wanted) -> Containment:
     """After the store is ours: only one daemon makes itself at home."""
     instance = instance_of(places.state)
-    if wanted != "none" and (trouble := settle(instance)) is not None:
+    if wanted != "none" and (trouble := settle(instance, policy.wall_bytes)) is not None:
         log.warning("%s", trouble)
-    _keep_ladder(places, policy)
+    keep_ladder(places, policy)
     walls, why = choose(places.keeper, instance, wall_bytes=policy.wall_bytes, wanted=wanted)
     log.info("agents live in: %s", why)
     return walls
@@ -137,12 +139,15 @@ class _Daemon:
         self.epoch = inherited.epoch
         self.ballast = Ballast(places.state)
         self.local = self._local_driver()
-        fake = FakeDriver(write=self.output.append)
+        fake = FakeDriver(write=self.output.append, expect=self.output.intake.expect)
         self.drivers: dict[str, Driver] = {"local": self.local, "fake": fake}
         self.supervisor = Supervisor(inherited.fleet, store, inherited.clock, self.drivers, "local")
         self.ending = Ending(asyncio.Event())
         self.endings = Endings(self.supervisor, places.stdin)
-        self.boxes = BlackBoxes(self.supervisor, places.black_boxes)
+        self.grounds = grounds_for(places, load_settings(None))
+        self.grounds.tell = self.supervisor.post
+        self.supervisor.hands.grounds = self.grounds
+        self.boxes = BlackBoxes(self.supervisor, places.black_boxes, room=self.grounds.room)
         self.tasks: list[asyncio.Task[None]] = []
 
     def _local_driver(self) -> LocalDriver:
@@ -153,6 +158,7 @@ class _Daemon:
             restart=_restart(self.places, self.listen),
             containment=self.walls,
             tools=Shims(self.places.state),
+            capture=self.output.intake,
         )
 
     async def live(self, stack: contextlib.AsyncExitStack, probe: HostProbe) -> None:
@@ -160,10 +166,16 @@ class _Daemon:
         self._listen_to_signals()
         await stack.enter_async_context(self._working(self.supervisor.write()))
         await self._unless_over(self._take_the_turn())
+        stack.callback(self.output.close)
+        await self._unless_over(take_up(self.output, self.supervisor, load_settings(None)))
         await self._connect_containers(stack)
         self.local.on_superseded = self.ending.ask
         stack.callback(self.local.close)
+        stack.callback(self.grounds.close)
         await self._unless_over(recover(self.supervisor, self.inherited))
+        ready = Readiness(self.supervisor, self.grounds.room)
+        stack.callback(ready.close)
+        ready.resume()
         await self._unless_over(self.endings.remember_beats())
         stack.push_async_callback(self.endings.finish)
         stack.push_async_callback(self.boxes.finish)
@@ -173,7 +185,8 @@ class _Daemon:
         ballast = self.ballast.take_aboard
         kept = (self.output, self.boxes)
         chores = Chores(self.supervisor, kept, self.places.stdin, also=ballast)
-        for work in (eyes.watch(), chores.do(), self._watch_configuration()):
+        works = (eyes.watch(), chores.do(), self._watch_configuration(), self.grounds.tend())
+        for work in works:
             await stack.enter_async_context(self._working(work))
         await self._serve()
 
@@ -192,6 +205,7 @@ class _Daemon:
         driver = container_driver(self.places, load_settings(None), epoch=self.epoch)
         if driver is not None and await asyncio.to_thread(connected, driver):
             self.drivers["container"] = driver
+            driver.capture = self.output.intake
             stack.callback(driver.close)
 
     async def _unless_over(self, work: Coroutine[Any, Any, None]) -> None:
@@ -243,6 +257,7 @@ class _Daemon:
             stop=self.ending.ask,
             beat_while=self.endings.beat_while,
             black_box=self.boxes.read,
+            notices=self.output.notices,
         )
         server = ApiServer(
             *(self.supervisor, facts, self.output),
@@ -266,13 +281,13 @@ class _Daemon:
         self.local.leave(retire=over)
         if over:
             leave_home()
-        _listening_file(self.places).unlink(missing_ok=True)
+        listening_file(self.places).unlink(missing_ok=True)
 
     def _note_listening(self) -> None:
         """For whoever starts the next daemon, should this one die: it was asked to listen."""
         if self.listen is not None:
             with contextlib.suppress(OSError):
-                _listening_file(self.places).write_text(self.listen, encoding="ascii")
+                listening_file(self.places).write_text(self.listen, encoding="ascii")
 
     async def _until_the_end(self) -> None:
         await self._first_end()
@@ -329,9 +344,11 @@ class _Daemon:
         """The configuration again, also at SIGHUP. A mistake in it changes nothing."""
         try:
             total_bytes = probe_for_this_machine().sample().total_bytes
-            policy: Policy = to_policy(load_settings(None), total_bytes)
+            settings = load_settings(None)
+            policy: Policy = to_policy(settings, total_bytes)
+            self.output.intake.usual = usual_keeping(settings)
             self.walls.set_wall(policy.wall_bytes)
-            _keep_ladder(self.places, policy)
+            keep_ladder(self.places, policy)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the daemon lives
             log.error("the configuration is as before: %s", error)
             return
@@ -348,24 +365,6 @@ class _Daemon:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await task
-
-
-def _keep_ladder(places: Places, policy: Policy) -> None:
-    """For rescues, which read no configuration."""
-    with contextlib.suppress(OSError):
-        places.keeper.mkdir(mode=0o700, exist_ok=True)
-        keep(str(places.keeper / "ladder"), json.dumps(asdict(policy.ladder)))
-
-
-def _listening_file(places: Places) -> Path:
-    return places.state / "listen"
-
-
-def _listened_before(places: Places) -> str | None:
-    try:
-        return _listening_file(places).read_text(encoding="ascii").strip() or None
-    except (OSError, ValueError):
-        return None
 
 
 def _configured_by() -> list[Path]:

@@ -13,14 +13,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Generic, Protocol, TypeVar
 
+from paddock.cgroups.files import number
+from paddock.cgroups.group import Walls
 from paddock.core.events import CheckpointWritten, Event
-from paddock.core.run import Attempt
+from paddock.core.run import Attempt, Priority
 from paddock.ports import Launch
 
 SAFE_RUN: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]+")
 OURS: Final = "PADDOCK_"
 MARK: Final = "PADDOCK_ATTEMPT"  # the keeper, which imports nothing, has it too
 CHECKPOINT_LOOK_S: Final = 0.05
+# The kernel adds this to an agent's size, in thousandths of the fleet's wall: one of low priority
+# goes before one of high priority that is larger by less than three quarters of the wall. Raising
+# it is everybody's right.
+OOM_SCORES: Final = {
+    Priority.CRITICAL: 100,
+    Priority.HIGH: 250,
+    Priority.NORMAL: 500,
+    Priority.LOW: 1000,
+}
 _INSTANCE: Final = re.compile(r"[0-9a-f]{16}")
 # What `paddock` inside an agent needs to find the daemon that its submitter spoke with.
 _HANDED_ON: Final = ("PADDOCK_STATE", "PADDOCK_PROFILE")
@@ -76,6 +87,22 @@ def instance_of(directory: Path) -> str:
     return path.read_text(encoding="ascii").strip()
 
 
+# -- walls --------------------------------------------------------------------------------------
+
+
+def walls_of(launch: Launch) -> Walls:
+    """As the submission's labels say them; what is no number was checked before, and is none."""
+    labels = launch.labels
+    high, pids = number(labels.get("memory_high", "")), number(labels.get("pids", ""))
+    try:
+        cpus = float(labels["cpu"])
+    except (KeyError, ValueError):
+        cpus = None
+    # After an out-of-memory kill it may be tried with a larger limit: the label knows the first.
+    high = None if high is None or not 0 < high < launch.limit_bytes else high
+    return Walls(limit_bytes=launch.limit_bytes, high_bytes=high, pids=pids or None, cpus=cpus)
+
+
 # -- signs --------------------------------------------------------------------------------------
 
 
@@ -96,6 +123,7 @@ def environment_of(launch: Launch, mark: str, signs: Signs) -> dict[str, str]:
     """The submitter's, without what another paddock around it may have said."""
     said = launch.environment.items()
     given = {k: v for k, v in said if not k.startswith(OURS) or k in _HANDED_ON}
+    given |= launch.ours
     given |= {
         MARK: mark,
         "PADDOCK_RUN": launch.attempt.run,

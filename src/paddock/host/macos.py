@@ -13,15 +13,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from paddock.cgroups.files import number
 from paddock.core.events import Host
 from paddock.core.units import GIB, KIB, MIB, TIB
-from paddock.host.cgroups import whole_number
 from paddock.host.memory import Memory, MemoryUnreadable, Readings
 from paddock.host.pressure import Paged, Paging, PagingRates
 
 VM_STAT: Final = Path("/usr/bin/vm_stat")
 SYSCTL: Final = Path("/usr/sbin/sysctl")
-NAMES: Final = ("hw.memsize", "vm.swapusage", "vm.loadavg", "hw.ncpu")
+PRESSURE: Final = "kern.memorystatus_vm_pressure_level"
+NAMES: Final = ("hw.memsize", "vm.swapusage", "vm.loadavg", "hw.ncpu", PRESSURE)
+# A Mac swaps out what is idle long before it is short of memory, and makes swap files as it needs
+# them: 95 % of them in use is a usual day. Its own word for the whole is 1, 2 (warning) or 4
+# (critical), the colours of Activity Monitor; at 1 neither swap nor page-outs are pressure.
+NORMAL: Final = 1
 # They take milliseconds. A machine on which they take this long cannot be read just now.
 WITHIN_S: Final = 2.0
 
@@ -50,6 +55,7 @@ class Facts:
     swap_used_bytes: int | None = None
     load: tuple[float, float, float] | None = None
     cpus: int | None = None
+    pressure: int | None = None  # None: this macOS does not say
 
 
 def parse_vm_stat(text: str) -> Pages:
@@ -80,11 +86,12 @@ def parse_sysctl(text: str) -> Facts:
         for name, whole, part, unit in _AMOUNT.findall(values.get("vm.swapusage", ""))
     }
     return Facts(
-        total_bytes=whole_number(values.get("hw.memsize", "")) or None,
+        total_bytes=number(values.get("hw.memsize", "")) or None,
         swap_total_bytes=swap.get("total"),
         swap_used_bytes=swap.get("used"),
         load=_load(values.get("vm.loadavg", "")),
-        cpus=whole_number(values.get("hw.ncpu", "")) or None,
+        cpus=number(values.get("hw.ncpu", "")) or None,
+        pressure=number(values.get(PRESSURE, "")),
     )
 
 
@@ -122,6 +129,7 @@ class MacProbe:
             paging=self._paged(pages.paged),
             load=facts.load,
             cpus=None if facts.cpus is None else float(facts.cpus),
+            calm=facts.pressure == NORMAL,
         )
 
     def _memory(self, facts: Facts, available_bytes: int | None) -> Memory:

@@ -13,14 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from paddock.cgroups.files import read_or_empty
+from paddock.cgroups.mounts import Place
 from paddock.core.events import Host
-from paddock.host.cgroups import (
-    Cgroup,
-    MemoryLimit,
-    cgroups_above,
-    memory_limits,
-    text_of,
-)
+from paddock.host.cgroups import MemoryLimit, cgroups_above, memory_limits
 from paddock.host.pressure import (
     Paging,
     PagingRates,
@@ -73,6 +69,7 @@ class Readings:
     paging: Paging
     load: tuple[float, float, float] | None
     cpus: float | None  # that can really be used; a quota may be part of one
+    calm: bool = False  # the system itself says that nothing presses, whatever was swapped out
 
     def host(self) -> Host:
         """What the core decides by. A completion-time slowdown is no reading: runs tell it."""
@@ -81,13 +78,13 @@ class Readings:
             available_bytes=self.memory.available_bytes,
             used_percent=self.memory.used_percent,
             total_bytes=self.memory.total_bytes,
-            swap_percent=self.memory.swap_percent,
+            swap_percent=0.0 if self.calm else self.memory.swap_percent,
             memory_stall_percent=stall or 0.0,
-            pageouts_rising=self.paging.rising,
+            pageouts_rising=self.paging.rising and not self.calm,
         )
 
 
-def read_memory(root: Path = Path("/"), cgroups: Iterable[Cgroup] | None = None) -> Memory:
+def read_memory(root: Path = Path("/"), cgroups: Iterable[Place] | None = None) -> Memory:
     """Raises MemoryUnreadable when not even the physical size can be read."""
     fields = _read_meminfo(root / "proc/meminfo")
     physical = fields.get("MemTotal", 0)
@@ -119,8 +116,8 @@ class LinuxProbe:
         self._clock = clock
         self._paging = PagingRates()
         self._home = ""
-        self._memory_cgroups: list[Cgroup] = []
-        self._cpu_cgroups: list[Cgroup] = []
+        self._memory_cgroups: list[Place] = []
+        self._cpu_cgroups: list[Place] = []
         self._find_cgroups()
         # Known from the start, so that a later look that finds nothing still has a total.
         self._memory = read_memory(root, self._memory_cgroups)
@@ -147,7 +144,7 @@ class LinuxProbe:
 
         Without a descriptor left it cannot be read; the limits that were there still are.
         """
-        home = text_of(self._root / "proc/self/cgroup")
+        home = read_or_empty(self._root / "proc/self/cgroup")
         if home and home != self._home:
             self._home = home
             self._memory_cgroups = cgroups_above("memory", self._root)

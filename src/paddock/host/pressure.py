@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from paddock.cgroups.files import number, read_or_empty
+from paddock.cgroups.mounts import Place
 from paddock.core.units import MIB
-from paddock.host.cgroups import Cgroup, text_of, whole_number
 
 # Page-outs rise when the average over 2 s is well above that over 20 s, and more than a trickle:
 # kernels move idle pages out also on a calm host, and a single burst of 2 MiB is none.
@@ -59,7 +60,7 @@ class Paging:
 
 def read_stall(file: Path) -> Stall | None:
     """Of `/proc/pressure/*` or a v2 cgroup's `*.pressure`."""
-    found = {name: float(percent) for name, percent in _STALL.findall(text_of(file))}
+    found = {name: float(percent) for name, percent in _STALL.findall(read_or_empty(file))}
     return Stall(found["some"], found.get("full")) if "some" in found else None
 
 
@@ -73,7 +74,7 @@ def worst_stall(files: Iterable[Path]) -> Stall | None:
 
 
 def read_paged(root: Path = Path("/")) -> Paged | None:
-    found = dict(_PAGED.findall(text_of(root / "proc/vmstat")))
+    found = dict(_PAGED.findall(read_or_empty(root / "proc/vmstat")))
     if len(found) < 2:
         return None
     return Paged(int(found["pswpout"]) * _PAGE_BYTES, int(found["pswpin"]) * _PAGE_BYTES)
@@ -81,7 +82,7 @@ def read_paged(root: Path = Path("/")) -> Paged | None:
 
 def read_load(root: Path = Path("/")) -> tuple[float, float, float] | None:
     """Over 1, 5 and 15 minutes. It counts tasks, also those that wait for a disk."""
-    fields = text_of(root / "proc/loadavg").split()[:3]
+    fields = read_or_empty(root / "proc/loadavg").split()[:3]
     if len(fields) < 3 or not all(
         re.fullmatch(r"[0-9]{1,9}\.[0-9]{1,9}", field) for field in fields
     ):
@@ -90,14 +91,14 @@ def read_load(root: Path = Path("/")) -> tuple[float, float, float] | None:
     return one, five, fifteen
 
 
-def read_cpus(root: Path, cgroups: Iterable[Cgroup]) -> float | None:
+def read_cpus(root: Path, cgroups: Iterable[Place]) -> float | None:
     """How many CPUs this process can really use: those it may run on, less where a quota says so.
 
     What it may run on is held against what is online: many virtual machines allow all 128 that
     they could have, and have two.
     """
-    allowed = _ALLOWED.search(text_of(root / "proc/self/status"))
-    online = _listed(text_of(root / "sys/devices/system/cpu/online").strip())
+    allowed = _ALLOWED.search(read_or_empty(root / "proc/self/status"))
+    online = _listed(read_or_empty(root / "sys/devices/system/cpu/online").strip())
     usable = online & _listed(allowed.group(1)) if allowed else set()
     if not usable:
         return None
@@ -133,20 +134,20 @@ def _listed(text: str) -> set[int]:
     found: set[int] = set()
     for part in text.split(","):
         first, dash, last = part.partition("-")
-        low, high = whole_number(first), whole_number(last if dash else first)
+        low, high = number(first), number(last if dash else first)
         if low is None or high is None or high - low > 1 << 16:
             return set()
         found |= set(range(low, high + 1))
     return found
 
 
-def _quota(cgroup: Cgroup) -> float | None:
+def _quota(cgroup: Place) -> float | None:
     """In CPUs; None where none is set."""
     if cgroup.is_v2:
-        fields = text_of(cgroup.path / "cpu.max").split()
+        fields = read_or_empty(f"{cgroup.path}/cpu.max").split()
     else:
         names = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
-        fields = [text_of(cgroup.path / name).strip() for name in names]
+        fields = [read_or_empty(f"{cgroup.path}/{name}").strip() for name in names]
     # "max" (v2) and -1 (v1) are no quota.
-    quota, period = map(whole_number, fields) if len(fields) == 2 else (None, None)
+    quota, period = map(number, fields) if len(fields) == 2 else (None, None)
     return quota / period if quota and period else None

@@ -1,35 +1,55 @@
-"""What agents wrote: the files of a run's attempts, `OUTPUT/RUN/NUMBER.log`, as one stream.
+"""What agents wrote: the files of a run's attempts in `OUTPUT/RUN/`, as one stream.
 
 Nothing is held: a reader asks for bytes from a place on, and however long a line is, finding the
-last ones takes one block of memory. Symbolic links are never followed: an agent may write here.
+last ones takes one block of memory. A byte keeps its place when others before it are let go.
 """
 
 from __future__ import annotations
 
-import errno
 import os
-import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from paddock.core.run import Attempt
 
-SAFE_RUN: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]+")
-SEGMENT: Final = re.compile(r"([0-9]+)\.log")
-BLOCK_BYTES: Final = 1 << 16
-READ: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+from .bells import Bell
+from .intake import PACKERS, Intake
+from .names import HALF, SAFE_RUN, Kind, live_name, parsed, times_name
+from .packing import Unpacker
+from .shelf import BLOCK_BYTES, Missing, Piece, Shelf, Vanished, open_directory, opened, read_live
+from .tidying import Step, Tidier
+from .times import records, since
+from .turns import Turns
+
 WRITE: Final = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 DIRECTORY: Final = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# A reader whose files are let go as fast as it looks; it begins anew each time.
+MOST_LOOKS: Final = 100
+
+T = TypeVar("T")
 
 
 class OutputStore:
     """Of a run that never wrote, or is not there any more, the stream is empty."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        packers: int = PACKERS,
+        step: Step | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """`packers`: threads that pack; with none it is done at once. `step`: see `Tidier`."""
         self._directory = directory
+        self._turns = Turns()
+        self._unpacker = Unpacker()
+        tidier = Tidier(self._turns) if step is None else Tidier(self._turns, step)
+        self.intake = Intake(directory, tidier, turns=self._turns, packers=packers, now=now)
 
     def runs(self) -> list[str]:
         """All that have a directory, also an empty one."""
@@ -41,39 +61,51 @@ class OutputStore:
         return sorted(name for name in found if SAFE_RUN.fullmatch(name))
 
     def size(self, run: str) -> int:
-        with self._segments(run) as segments:
-            return sum(size for _, size in segments)
+        """All that was ever written, kept or not."""
+        return self._ask(run, lambda shelf: shelf.size, 0)
 
     def read(self, run: str, from_byte: int = 0, most: int = BLOCK_BYTES) -> bytes:
-        """At most so many bytes from there on; empty at the end of what is there now."""
-        wanted, found = most, []
-        with self._segments(run) as segments:
-            for descriptor, size in segments:
-                if from_byte >= size:
-                    from_byte -= size
-                    continue
-                # Not beyond the size seen: what came since would have to come before the next file.
-                data = os.pread(descriptor, min(wanted, size - from_byte), from_byte)
-                found.append(data)
-                wanted -= len(data)
-                from_byte = 0
-                if wanted <= 0:
-                    break
-        return b"".join(found)
+        """At most so many bytes from there, or from the next that is kept; empty at the end."""
+        return self.piece(run, from_byte, most).data
+
+    def piece(self, run: str, from_byte: int, most: int) -> Piece:
+        """The same, with its place."""
+        return self._ask(run, lambda shelf: shelf.piece(from_byte, most), Piece(from_byte, b""))
+
+    def fresh(self, run: str, from_byte: int, most: int) -> Piece:
+        """The same for whoever read to the end a moment ago, in the loop: a look at a number, or at
+        one file, where a look at all of them takes six times as long."""
+        inlet = self.intake.newest(run)
+        if inlet is None:
+            return self.piece(run, from_byte, most)
+        if inlet.origin is None:
+            inlet.origin = self._ask(run, lambda shelf: shelf.origin(inlet.number), None)
+        at = from_byte - (inlet.origin or 0) - inlet.base
+        if inlet.origin is None or not 0 <= at <= inlet.size:
+            return self.piece(run, from_byte, most)
+        most = min(most, inlet.size - at)
+        data = read_live(inlet.directory, inlet.number, at, most) if most else b""
+        return Piece(from_byte, data, is_last=at + len(data) == inlet.size)
 
     def tail(self, run: str, lines: int) -> int:
         """The byte where the last so many lines begin: read from there."""
-        with self._segments(run) as segments:
-            begin = end = sum(size for _, size in segments)
-            if lines <= 0:
-                return end
-            left = lines
-            for descriptor, size in reversed(segments):
-                begin -= size
-                found, left = _line_starts(descriptor, size, left, skip_last=begin + size == end)
-                if found is not None:
-                    return begin + found
-        return 0
+        return self._ask(run, lambda shelf: shelf.tail(lines), 0)
+
+    def since(self, run: str, at: float) -> int:
+        """The byte where the line begins that was written at that time, or after it."""
+        return self._ask(run, lambda shelf: _since(shelf, at), 0)
+
+    def missing(self, run: str) -> Missing:
+        """What was written and is not kept."""
+        return self._ask(run, lambda shelf: shelf.missing(), Missing())
+
+    def listening(self, run: str) -> AbstractContextManager[Bell]:
+        """A bell that is rung when something more is there."""
+        return self.intake.bells.listening(run)
+
+    def readers(self) -> int:
+        """How many listen."""
+        return len(self.intake.bells)
 
     def append(self, attempt: Attempt, data: bytes) -> None:
         """For drivers whose attempts have no file of their own."""
@@ -81,90 +113,102 @@ class OutputStore:
         if directory is None:
             raise ValueError(f"{attempt.run!r} cannot name a directory")
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.intake.room(attempt)
         handle = os.open(directory, DIRECTORY)
         try:
-            descriptor = os.open(f"{attempt.number}.log", WRITE, 0o600, dir_fd=handle)
+            descriptor = os.open(live_name(attempt.number), WRITE, 0o600, dir_fd=handle)
         finally:
             os.close(handle)
         try:
             while data:
                 data = data[os.write(descriptor, data) :]
+            size = os.fstat(descriptor).st_size
         finally:
             os.close(descriptor)
+        self.intake.moved(attempt, size)
 
     def remove(self, run: str) -> None:
         """All of it. A link is removed itself, and never what it points to."""
         directory = self._of(run)
         if directory is None:
             return
-        with suppress(FileNotFoundError):
-            if directory.is_symlink():
-                directory.unlink()
-            else:
-                shutil.rmtree(directory)
+        self.intake.forget(run)
+        if directory.is_symlink():
+            directory.unlink(missing_ok=True)
+        for _ in range(MOST_LOOKS):  # a packer may be at work in it
+            with suppress(FileNotFoundError):
+                shutil.rmtree(directory, ignore_errors=True)
+            if not directory.exists():
+                break
+        self._turns.forget(run)
+
+    def take_up(self) -> None:
+        """What a daemon before this one left to be packed. May run in a thread."""
+        for run in self.runs():
+            with suppress(OSError), opened(self._directory / run) as handle:
+                names = [] if handle is None else os.listdir(handle)  # noqa: PTH208
+                if any(_is_unfinished(name) for name in names):
+                    self.intake.tidy_soon(run)
+
+    def notices(self) -> tuple[str, ...]:
+        """What whoever looks at the daemon should know, also while nobody writes."""
+        self.intake.free_room.is_low()
+        notice = self.intake.free_room.notice()
+        return () if notice is None else (notice,)
+
+    def close(self) -> None:
+        self.intake.close()
 
     def _of(self, run: str) -> Path | None:
         return self._directory / run if SAFE_RUN.fullmatch(run) else None
 
+    def _ask(self, run: str, work: Callable[[Shelf], T], nothing: T) -> T:
+        """With the run's files as they stand; once more if one of them went meanwhile."""
+        for _ in range(MOST_LOOKS):
+            with self._shelf(run) as shelf:
+                if shelf is None:
+                    return nothing
+                with suppress(Vanished):
+                    return work(shelf)
+        return nothing
+
     @contextmanager
-    def _segments(self, run: str) -> Iterator[list[tuple[int, int]]]:
-        """Open, in order of the attempts, with the sizes they have now."""
-        directory = self._of(run)
-        opened: list[tuple[int, int]] = []
+    def _shelf(self, run: str) -> Iterator[Shelf | None]:
+        shelf = self._turns.steadily(run, lambda: self._looked(run), _put_back)
         try:
-            if directory is not None:
-                for name in _names(directory):
-                    opened += _opened(f"{directory}/{name}")
-            yield opened
+            yield shelf
         finally:
-            for descriptor, _ in opened:
-                os.close(descriptor)
+            _put_back(shelf)
+
+    def _looked(self, run: str) -> Shelf | None:
+        directory = self._of(run)
+        if directory is None:
+            return None
+        handle = open_directory(directory)
+        return None if handle is None else Shelf(handle, self._unpacker)
 
 
-def _names(directory: Path) -> list[str]:
-    try:
-        handle = os.open(directory, READ | os.O_DIRECTORY)
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
-            return []
-        raise
-    try:
-        names = os.listdir(handle)  # noqa: PTH208  through the descriptor: it is no link
-    finally:
-        os.close(handle)
-    found = [match for name in names if (match := SEGMENT.fullmatch(name))]
-    return [match[0] for match in sorted(found, key=lambda match: int(match[1]))]
+def _put_back(shelf: Shelf | None) -> None:
+    if shelf is not None:
+        shelf.close()
 
 
-def _opened(path: str) -> list[tuple[int, int]]:
-    """Nothing for what is a link, or gone meanwhile."""
-    try:
-        descriptor = os.open(path, READ)
-    except OSError as error:
-        if error.errno in (errno.ENOENT, errno.ELOOP):
-            return []
-        raise
-    return [(descriptor, os.fstat(descriptor).st_size)]
+def _since(shelf: Shelf, at: float) -> int:
+    begin = 0
+    for attempt in sorted({placed.part.attempt for placed in shelf.placed}):
+        own = [placed for placed in shelf.placed if placed.part.attempt == attempt]
+        begin, size = own[0].begin - own[0].part.start, own[-1].part.end
+        found = since(
+            records(shelf.handle, times_name(attempt)),
+            at,
+            written_at=shelf.last_written_at(attempt),
+            size=size,
+        )
+        if found < size:
+            return shelf.line_starts(begin + found, 1) if found else begin
+    return shelf.size
 
 
-def _line_starts(
-    descriptor: int, size: int, lines: int, *, skip_last: bool
-) -> tuple[int | None, int]:
-    """Where the last so many lines of a file begin, or None and how many are still to be found.
-
-    Counts line ends from behind; the very last byte of the stream ends a line and begins none.
-    """
-    end = size - 1 if skip_last else size
-    while end > 0:
-        begin = max(0, end - BLOCK_BYTES)
-        block = os.pread(descriptor, end - begin, begin)
-        count = block.count(b"\n")
-        if count < lines:
-            lines -= count
-            end = begin
-            continue
-        at = len(block)
-        for _ in range(lines):
-            at = block.rindex(b"\n", 0, at)
-        return begin + at + 1, 0
-    return None, lines
+def _is_unfinished(name: str) -> bool:
+    part = parsed(name)
+    return name.startswith(HALF) or (part is not None and part.kind is Kind.WAITING)

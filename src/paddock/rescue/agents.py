@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from paddock.cgroups.group import Group
+from paddock.cgroups.use import held_bytes
 from paddock.cgroups.v2 import Group2
 from paddock.drivers.local.keeper.members import (
     DEAD_STATES,
@@ -16,14 +17,11 @@ from paddock.drivers.local.keeper.members import (
     read_proc,
     scan,
 )
+from paddock.drivers.local.rough import rough_bytes
 
-from .memory import used_bytes
 from .records import NORMAL, Facts, HomeDirectory, Records, facts_in, read_facts, read_home
 
 BY_HAND = "hand-"  # cgroups that `paddock cgroup create` made, beside those of attempts
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
-# Programs share 5 to 60 MB of their own text and libraries; above, it may be shared memory.
-SHARED_WORTH_A_LOOK_BYTES = 64 << 20
 
 
 class Agent:
@@ -140,20 +138,7 @@ def _used_bytes(agent: Agent) -> int:
     used = sum(rough_bytes(one.task) for one in agent.strays)
     if agent.group is None:
         return used
-    return used + (used_bytes(agent.group.path, is_v2=isinstance(agent.group, Group2)) or 0)
-
-
-def rough_bytes(pid: int) -> int:
-    """As the local driver counts where there is no cgroup: what is resident and not shared."""
-    fields = read_proc(pid, "statm").split()
-    if len(fields) < 3:
-        return 0
-    resident, shared = int(fields[1]), int(fields[2])
-    anonymous = (resident - shared) * PAGE_BYTES
-    if shared * PAGE_BYTES < SHARED_WORTH_A_LOOK_BYTES:
-        return anonymous
-    _, found, rest = read_proc(pid, "status").partition(b"RssShmem:")
-    return anonymous + (int(rest.split(None, 1)[0]) * 1024 if found else 0)
+    return used + (held_bytes(agent.group.path, is_v2=isinstance(agent.group, Group2)) or 0)
 
 
 def chosen(agents: list[Agent], refs: tuple[str, ...]) -> tuple[list[Agent], list[str]]:

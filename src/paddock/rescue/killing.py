@@ -12,6 +12,7 @@ from paddock.cgroups.v2 import kill_each
 from paddock.drivers.local.keeper.members import STOPPED_STATES, Process, look_at, send
 
 from .agents import Agent, Yard
+from .release import release
 
 GRACE_S = 10.0
 GONE_WITHIN_S = 5.0
@@ -27,8 +28,10 @@ def kill_now(yard: Yard, agents: Sequence[Agent], *, within_s: float = GONE_WITH
     ordered = sorted(agents, key=lambda agent: agent.key == last)
     give_up_at = time.monotonic() + within_s
     while True:
+        struck = [pid for agent in ordered for pid in agent.pids()]
         for agent in ordered:
             _strike(agent)
+        release(struck)
         _find_strays(yard, ordered)
         ordered = [agent for agent in ordered if agent.pids()]
         if not ordered or time.monotonic() > give_up_at:

@@ -20,6 +20,8 @@ from paddock.core.fleet import Change
 from paddock.core.run import Attempt, Ended, Live, Outcome, Queued, Run
 from paddock.core.units import format_duration, format_size
 from paddock.supervisor.loop import Supervisor
+from paddock.supervisor.salvage import salvage
+from paddock.workspaces.room import Room
 
 SAMPLES: Final = 60  # a minute: the eyes look once a second
 SHOWN: Final = 12
@@ -31,9 +33,12 @@ log = logging.getLogger("paddock.boxes")
 
 
 class BlackBoxes:
-    def __init__(self, supervisor: Supervisor, directory: Path) -> None:
+    def __init__(
+        self, supervisor: Supervisor, directory: Path, *, room: Room | None = None
+    ) -> None:
         self._supervisor = supervisor
         self._directory = directory
+        self._room = room
         self._samples: dict[Attempt, deque[tuple[float, int]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         supervisor.on_change.append(self._changed)
@@ -101,14 +106,22 @@ class BlackBoxes:
         return "nothing: it is over (`paddock retry` runs it once more)"
 
     async def _keep(self, run: Run, facts: dict[str, str]) -> None:
-        recipe = await self._supervisor.look(lambda store: store.recipe(run.id))
-        commit = None if recipe is None else await last_commit(recipe.directory)
+        if self._room is not None and isinstance(run.state, Ended):
+            facts |= await asyncio.to_thread(salvage, self._room, run.id, run.state.outcome)
+        commit = await last_commit(await self._place_of(run.id))
         if commit is not None:
             facts["last commit"] = commit
         try:
             await asyncio.to_thread(self._write, run.id, json.dumps(facts, ensure_ascii=False))
         except OSError as error:
             log.warning("the black box of %s could not be kept: %s", run.id, error)
+
+    async def _place_of(self, run: str) -> Path | None:
+        """Its workspace, or the directory that it was submitted for."""
+        if self._room is not None and (path := await asyncio.to_thread(self._room.path, run)):
+            return path
+        recipe = await self._supervisor.look(lambda store: store.recipe(run))
+        return None if recipe is None else recipe.directory
 
     def _write(self, run: str, text: str) -> None:
         self._directory.mkdir(mode=0o700, exist_ok=True)
@@ -130,8 +143,10 @@ def _drawn(samples: list[tuple[float, int]], limit_bytes: int) -> str:
     return f"{bars}  {ends} in {span}, {peak} at most"
 
 
-async def last_commit(directory: Path) -> str | None:
+async def last_commit(directory: Path | None) -> str | None:
     """Of the work tree it ran in; None where there is none, or git does not answer."""
+    if directory is None:
+        return None
     words = (
         "git",
         "-C",

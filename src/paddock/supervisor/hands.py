@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final, assert_never
 
 from paddock.core.actions import (
@@ -20,10 +21,12 @@ from paddock.core.events import Emptied, Event, SpawnFailed
 from paddock.core.fleet import Fleet
 from paddock.core.run import Attempt, Run, Starting, Stopping
 from paddock.ports import Driver, Launch, Recipe, Stop
+from paddock.supervisor.grounds import Grounds
 
 DRIVER_LABEL: Final = "driver"
 
 Tell = Callable[[Event], None]
+_STOPS: Final = (AskCheckpoint, TerminateAttempt, KillAttempt)
 
 
 def is_urgent(action: Action) -> bool:
@@ -35,6 +38,8 @@ def is_urgent(action: Action) -> bool:
 
 
 class Hands:
+    grounds: Grounds | None = None  # without: everybody runs where they were submitted
+
     def __init__(self, drivers: Mapping[str, Driver], default: str, tell: Tell) -> None:
         self._drivers = drivers
         self._default = default
@@ -51,6 +56,8 @@ class Hands:
             adopted = driver.adopt(self._tell)
             self._begun |= dict.fromkeys(adopted, driver)
             found |= adopted
+        if self.grounds is not None:
+            self.grounds.adopt(found)
         return frozenset(found)
 
     def used_bytes(self) -> dict[Attempt, int]:
@@ -67,7 +74,8 @@ class Hands:
             return
         driver = self._begun.get(action.attempt)
         if driver is None:
-            return  # not begun: `_start` sees that it is no longer wanted
+            self._not_begun(action)
+            return
         match action:
             case WarnAttempt():
                 driver.warn(action.attempt)
@@ -84,7 +92,14 @@ class Hands:
             case _:
                 assert_never(action)
 
+    def _not_begun(self, action: Action) -> None:
+        """What is still being prepared is dropped; else `_start` sees that it is not wanted."""
+        if self.grounds is not None and isinstance(action, _STOPS):
+            self.grounds.drop(action.attempt)
+
     def forget(self, attempt: Attempt) -> None:
+        if self.grounds is not None:
+            self.grounds.clear(attempt)
         driver = self._begun.pop(attempt, None)
         if driver is not None:
             driver.forget(attempt)
@@ -95,6 +110,8 @@ class Hands:
         if run is None or run.attempt != attempt or not run.live:
             return
         if isinstance(run.state, Stopping) and attempt not in self._begun:
+            if self.grounds is not None and self.grounds.is_coming(attempt):
+                return
             self._tell(Emptied(fleet.now, attempt))  # stopped before it could begin
             return
         if not isinstance(run.state, Starting):
@@ -109,8 +126,15 @@ class Hands:
             reason = f"this daemon has no driver {name!r}"
             self._tell(SpawnFailed(fleet.now, attempt, reason, permanent=True))
             return
-        self._begun[attempt] = driver
-        driver.start(_launch(action, run, recipe), self._tell)
+        launch = _launch(action, run, recipe)
+        if self.grounds is None or attempt in self._begun:
+            self._begin(driver, launch)
+        else:
+            self.grounds.lay(launch, partial(self._begin, driver))
+
+    def _begin(self, driver: Driver, launch: Launch) -> None:
+        self._begun[launch.attempt] = driver
+        driver.start(launch, self._tell)
 
 
 def _launch(action: StartAttempt, run: Run, recipe: Recipe) -> Launch:

@@ -141,7 +141,7 @@ class Supervisor:
         found = await self.look(lambda store: store.find(text))
         return tuple(self.fleet.runs.get(run.id, run) for run in found)
 
-    async def ended(self, runs: Collection[str], *, within_s: float) -> bool:
+    async def ended(self, runs: Collection[str], *, within_s: float | None) -> bool:
         """Whether all of them have ended, as soon as they have or the time is over."""
         return await self._waiters.ended(runs, within_s=within_s)
 

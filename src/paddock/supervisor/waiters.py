@@ -28,7 +28,7 @@ class Waiters:
             if not waiter.done():
                 waiter.set_result(None)
 
-    async def ended(self, runs: Collection[str], *, within_s: float) -> bool:
+    async def ended(self, runs: Collection[str], *, within_s: float | None) -> bool:
         """Whether all of them have ended, as soon as they have or the time is over."""
         live = {run: future for run in runs if (future := self._wait_for(run)) is not None}
         if not live:

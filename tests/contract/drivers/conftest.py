@@ -9,9 +9,10 @@ import pytest
 from paddock.core.run import Attempt
 from paddock.core.units import GIB
 from paddock.drivers.fake.driver import FakeDriver
-from tests.contract.drivers.bed import Bed, MakeBed
+from tests.contract.drivers.bed import WITHIN_S, Bed, MakeBed
 from tests.integration.container.engine_room import lacking
 from tests.integration.container.pasture import Pasture
+from tests.kit.grounds import Grounds
 from tests.kit.keeping import agent
 from tests.kit.stable import Stable
 from tests.kit.walls import WalledStable
@@ -32,47 +33,31 @@ async def fake(directory: Path) -> Bed:
     )
 
 
-async def local(directory: Path) -> Bed:
-    stable = Stable(directory)
+def bed_on(grounds: Grounds, *, patience_s: float = WITHIN_S) -> Bed:
+    directory = grounds.directory
     return Bed(
-        driver=stable.driver,
+        driver=grounds.driver,
         speak=lambda *words: tuple(agent("scripted", *words)),
         directory=directory,
         missing_command=("no-such-command",),
-        output=stable.written,
+        output=grounds.written,
         is_awake=lambda attempt: (directory / f"awake.{attempt.run}.{attempt.number}").exists(),
-        finish=stable.go_home,
-        begun=stable.known,
+        finish=grounds.go_home,
+        begun=grounds.known,
+        patience_s=patience_s,
     )
+
+
+async def local(directory: Path) -> Bed:
+    return bed_on(Stable(directory))
 
 
 async def walls(directory: Path) -> Bed:
-    stable = WalledStable(directory, wall_bytes=16 * GIB)
-    return Bed(
-        driver=stable.driver,
-        speak=lambda *words: tuple(agent("scripted", *words)),
-        directory=directory,
-        missing_command=("no-such-command",),
-        output=stable.written,
-        is_awake=lambda attempt: (directory / f"awake.{attempt.run}.{attempt.number}").exists(),
-        finish=stable.go_home,
-        begun=stable.known,
-    )
+    return bed_on(WalledStable(directory, wall_bytes=16 * GIB))
 
 
 async def podman(directory: Path) -> Bed:
-    pasture = Pasture(directory)
-    return Bed(
-        driver=pasture.driver,
-        speak=lambda *words: tuple(agent("scripted", *words)),
-        directory=directory,
-        missing_command=("no-such-command",),
-        output=pasture.written,
-        is_awake=lambda attempt: (directory / f"awake.{attempt.run}.{attempt.number}").exists(),
-        finish=pasture.go_home,
-        begun=pasture.known,
-        patience_s=60.0,  # fifty containers at once take two cores 10 s
-    )
+    return bed_on(Pasture(directory), patience_s=60.0)  # fifty at once take two cores 10 s
 
 
 BEDS: dict[str, MakeBed] = {"fake": fake, "local": local, "walls": walls, "podman": podman}

@@ -134,11 +134,11 @@ async def test_a_kill_takes_the_strays_along(bed: Bed) -> None:
 async def test_a_frozen_agent_stands_still_and_goes_on_when_thawed(bed: Bed) -> None:
     if not bed.driver.guarantees.can_freeze:
         pytest.skip("this driver cannot freeze")
-    attempt = bed.start("sleep=0.2", "exit=0")
+    attempt = bed.start("sleep=0.6", "exit=0")
     await bed.runs(attempt)
     bed.driver.freeze(attempt, reclaim=False)
     bed.driver.freeze(attempt, reclaim=True)
-    await bed.stays(lambda: not bed.of(Exited, attempt), for_s=0.5)
+    await bed.stays(lambda: not bed.of(Exited, attempt), for_s=1.0)
     bed.driver.thaw(attempt)
     bed.driver.thaw(attempt)
     assert (await bed.hear(Exited, attempt)).exit.code == 0

@@ -2,57 +2,51 @@
 
 from __future__ import annotations
 
-import asyncio
-import functools
 import os
-import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import pytest
-
-from paddock.core.events import Event
-from paddock.core.run import Attempt, Outcome
+from paddock.cgroups.mounts import mounts
+from paddock.core.run import Attempt
 from paddock.core.units import MIB
 from paddock.drivers.container.driver import ContainerDriver
 from paddock.drivers.container.engine import Engine
+from paddock.drivers.container.fleet_wall import FleetWall
 from paddock.drivers.container.settings import ContainerSettings
-from paddock.ports import Launch, Stop
+from paddock.drivers.local.containment.choosing import write_home
 from tests.integration.container import engine_room
 from tests.kit import leaks
+from tests.kit.grounds import CANCELLED, Grounds, scenarios_on
+from tests.kit.guest_place import in_a_guest
+from tests.kit.walls import a_home, removed
 
-E = TypeVar("E", bound=Event)
+__all__ = ["CANCELLED", "Pasture", "holders", "in_a_pasture", "serves"]
+
 MakeEngine = Callable[[Path], Engine]
-CANCELLED = Stop(Outcome.CANCELLED, "killed on request")
 
 
-class Pasture:
-    """`driver` is the one of the moment; `heard` is what all of them told, in order."""
+class Pasture(Grounds):
+    driver: ContainerDriver
+    patience_s = 90.0 if in_a_guest() else 20.0  # a container takes 20 s to start under emulation
 
     def __init__(
         self, directory: Path, *, engine: MakeEngine = engine_room.engine, **settings: Any
     ) -> None:
-        self.directory = directory
+        super().__init__(directory)
+        self.usual = {"environment": {"PATH": "/bin"}, "limit_bytes": 256 * MIB}
         self._make_engine = engine
-        self.state = directory / "state"
         self.state.mkdir()
-        self.heard: list[Event] = []
-        self.known: set[Attempt] = set()
-        self.cgroup = f"/paddock-test-{uuid.uuid4().hex[:12]}"
-        self._epoch = 0
+        self.home = a_home()
+        self.wall = FleetWall(self.home.fleet)
+        write_home(self.state / "keeper", self.home)
         self._settings = settings
-        self._before = leaks.descriptors()
         self.connect()
 
     def connect(self, **changed: Any) -> frozenset[Attempt]:
         """A newer daemon's driver; what it adopted."""
         self._epoch += 1
-        usual: dict[str, Any] = {
-            "image": engine_room.IMAGE,
-            "network": "none",
-            "cgroup_parent": self.cgroup,
-        }
+        usual: dict[str, Any] = {"image": engine_room.IMAGE, "network": "none"}
         usual |= {"mounts": engine_room.mounts()} | self._settings | changed
         self.engine = self._make_engine(self.state)
         self.driver = ContainerDriver(
@@ -61,43 +55,13 @@ class Pasture:
             engine=self.engine,
             settings=ContainerSettings(**usual),
             epoch=self._epoch,
+            wall=self.wall,
         )
         self.driver.connect()
         self.instance = (self.state / "instance").read_text(encoding="ascii").strip()
         found = self.driver.adopt(self.heard.append)
         self.known |= found
         return found
-
-    def start(self, *command: str, run: str = "a", number: int = 1, **more: Any) -> Attempt:
-        attempt = Attempt(run, number)
-        usual: dict[str, Any] = {"environment": {"PATH": "/bin"}, "limit_bytes": 256 * MIB}
-        usual |= {"directory": self.directory} | more
-        self.known.add(attempt)
-        launch = Launch(attempt=attempt, command=command, **usual)
-        self.driver.start(launch, self.heard.append)
-        return attempt
-
-    def of(self, kind: type[E], attempt: Attempt) -> list[E]:
-        found = [event for event in self.heard if isinstance(event, kind)]
-        return [event for event in found if getattr(event, "attempt", None) == attempt]
-
-    async def hear(self, kind: type[E], attempt: Attempt, within_s: float = 20.0) -> E:
-        await self.until(lambda: bool(self.of(kind, attempt)), within_s)
-        return self.of(kind, attempt)[0]
-
-    async def until(self, condition: Callable[[], bool], within_s: float = 20.0) -> None:
-        loop = asyncio.get_running_loop()
-        give_up_at = loop.time() + within_s
-        while not condition():
-            assert loop.time() < give_up_at, f"not within {within_s:g} s; heard {self.heard}"
-            await asyncio.sleep(0.005)
-
-    def written(self, attempt: Attempt) -> bytes:
-        path = self.state / "output" / attempt.run / f"{attempt.number}.log"
-        return path.read_bytes() if path.exists() else b""
-
-    def processes(self) -> dict[int, int]:
-        return leaks.marked(f"PADDOCK_ATTEMPT={self.instance}.")
 
     def containers(self) -> str:
         label = f"label=dev.paddock.instance={self.instance}"
@@ -106,10 +70,18 @@ class Pasture:
         return found.stdout.decode()
 
     async def go_home(self) -> None:
-        """Kill and forget through the driver itself: what then is left is a leak."""
-        for attempt in self.known:
-            self.driver.kill(attempt, CANCELLED)
-            self.driver.forget(attempt)
+        """With all that the engine started."""
+        self.end_all()
+        try:
+            await self._leave()
+        finally:
+            left = self._cgroups(self.wall.parent)
+            await removed(self.home.group)
+            self.wall.tidy()
+        assert left == [], "cgroups of containers are left"
+        assert self._cgroups(str(Path(self.wall.parent).parents[1])) == [], "cgroups are left"
+
+    async def _leave(self) -> None:
         try:
             await self.until(lambda: not self.driver.used_bytes(), 60)
             await self.driver.settled()
@@ -122,23 +94,12 @@ class Pasture:
         assert (containers, left) == ("", {}), "containers or processes of ours are left"
         boxes = [path.name for path in self.state.glob("containers/*/*") if path.is_dir()]
         assert boxes == [], "boxes are left"
-        now = leaks.descriptors()
-        assert {k: v for k, v in now.items() if self._before.get(k) != v} == {}
-        await self.until(self._cgroups_removed)
+        self.check_descriptors()
 
-    def _cgroups_removed(self) -> bool:
-        """Ours only, by its random name; the engine leaves the parent and its conmon's behind."""
-        for parent in self._parents():
-            try:
-                for path in [*(each for each in parent.iterdir() if each.is_dir()), parent]:
-                    path.rmdir()
-            except OSError:
-                return False
-        return True
-
-    def _parents(self) -> list[Path]:
-        roots = [Path("/sys/fs/cgroup"), *Path("/sys/fs/cgroup").iterdir()]
-        return [found for root in roots if (found := root / self.cgroup[1:]).is_dir()]
+    def _cgroups(self, path: str) -> list[str]:
+        """Also where only the engine makes any."""
+        places = [f"{mount.point}{path}" for mount in mounts()]
+        return [place for place in places if Path(place).exists()]
 
 
 def holders(state: Path) -> list[int]:
@@ -170,25 +131,4 @@ def _is_among(words: list[bytes], wanted: bytes) -> bool:
     return wanted in words
 
 
-Scenario = Callable[[Pasture], Awaitable[None]]
-
-
-def in_a_pasture(scenario: Scenario) -> Callable[[Path], None]:
-    """An async scenario as a test. The leak check is here, so that no test can leave it out."""
-
-    @functools.wraps(scenario)
-    def test(tmp_path: Path) -> None:
-        if (reason := engine_room.lacking()) is not None:
-            pytest.skip(reason)
-
-        async def whole() -> None:
-            pasture = Pasture(tmp_path)
-            try:
-                await scenario(pasture)
-            finally:
-                await pasture.go_home()
-
-        asyncio.run(whole())
-
-    del test.__wrapped__  # pytest would ask for a fixture `pasture`
-    return test
+in_a_pasture = scenarios_on(Pasture, lacking=engine_room.lacking)

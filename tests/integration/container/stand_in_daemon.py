@@ -1,4 +1,4 @@
-"""A daemon that only starts one agent and listens: STATE DIRECTORY CGROUP COMMAND...
+"""A daemon that only starts one agent and listens: STATE DIRECTORY COMMAND...
 
 Made to be killed.
 """
@@ -13,20 +13,26 @@ from paddock.core.events import Event, Started
 from paddock.core.run import Attempt
 from paddock.core.units import MIB
 from paddock.drivers.container.driver import ContainerDriver
+from paddock.drivers.container.fleet_wall import FleetWall
 from paddock.drivers.container.settings import ContainerSettings
+from paddock.drivers.local.containment.choosing import read_home
 from paddock.ports import Launch
 from tests.integration.container import engine_room
 
 
-async def live(state: Path, directory: Path, cgroup: str, command: tuple[str, ...]) -> None:
+async def live(state: Path, directory: Path, command: tuple[str, ...]) -> None:
     settings = ContainerSettings(
         image=engine_room.IMAGE,
         network="none",
         mounts=engine_room.mounts(),
-        cgroup_parent=cgroup,
     )
+    home = read_home(state / "keeper")
+    assert home is not None
     driver = ContainerDriver(
-        state, state / "output", engine=engine_room.engine(state), settings=settings
+        *(state, state / "output"),
+        engine=engine_room.engine(state),
+        settings=settings,
+        wall=FleetWall(home.fleet),
     )
     driver.connect()
 
@@ -47,5 +53,5 @@ async def live(state: Path, directory: Path, cgroup: str, command: tuple[str, ..
 
 
 if __name__ == "__main__":
-    state, directory, cgroup, *command = sys.argv[1:]
-    asyncio.run(live(Path(state), Path(directory), cgroup, tuple(command)))
+    state, directory, *command = sys.argv[1:]
+    asyncio.run(live(Path(state), Path(directory), tuple(command)))

@@ -166,7 +166,7 @@ async def test_a_daemon_killed_at_any_instant_costs_no_byte_and_doubles_none(
 ) -> None:
     pasture.driver.close()
     stand_in = [sys.executable, "-m", "tests.integration.container.stand_in_daemon"]
-    words = [str(pasture.state), str(pasture.directory), pasture.cgroup]
+    words = [str(pasture.state), str(pasture.directory)]
     chatter = agent("chatter", FIVE_MEGABYTES)
     attempt = Attempt("a", 1)
     for after_s in (0.0, 0.01, 0.05):

@@ -7,13 +7,16 @@ import os
 import signal
 from pathlib import Path
 
-from paddock.core.events import AttemptLost, Emptied, Exited, SpawnFailed, Started
-from paddock.core.run import Attempt
+from paddock.cgroups.group import Walls
+from paddock.core.events import AttemptLost, Emptied, Exited, Noticed, SpawnFailed, Started
+from paddock.core.run import Attempt, Priority
 from paddock.core.units import MIB
+from paddock.drivers.container.fleet_wall import FleetWall
 from tests.integration.container import engine_room
 from tests.integration.container.pasture import CANCELLED, Pasture, in_a_pasture, serves
 from tests.kit import leaks
 from tests.kit.keeping import agent
+from tests.kit.walls import removed
 
 SECRET = "s3cret-that-nobody-may-read"
 TAIL = ("/bin/sh", "-c", "echo up; sleep 60")
@@ -43,14 +46,52 @@ async def test_a_tool_that_dies_of_memory_does_not_take_its_agent_along(pasture:
 
 @in_a_pasture
 async def test_the_fleets_wall_is_told_apart_from_its_own(pasture: Pasture) -> None:
-    """Cgroup v1 here: the parent that all containers share gets a limit of its own."""
+    """That of local agents: one holds both."""
+    pasture.home.fleet.set(Walls(limit_bytes=96 * MIB))
     held = pasture.start(*TAIL, run="first")
     await pasture.hear(Started, held)
-    wall = Path("/sys/fs/cgroup/memory") / pasture.cgroup[1:]
-    (wall / "memory.limit_in_bytes").write_text(str(96 * MIB), encoding="ascii")
     hog = pasture.start(*agent("scripted", "use=150M", "sleep=60"), limit_bytes=1024 * MIB)
     ended = (await pasture.hear(Exited, hog)).exit
     assert (ended.oom, ended.fleet_oom) == (False, True)
+    assert ended.victim is not None and "python" in ended.victim
+    assert pasture.driver.guarantees.fleet_wall
+    assert not pasture.of(Exited, held)
+
+
+@in_a_pasture
+async def test_an_engine_that_puts_it_elsewhere_is_refused(pasture: Pasture) -> None:
+    right, elsewhere = pasture.wall, pasture.home.fleet.child("elsewhere")
+    pasture.wall = FleetWall(elsewhere)
+    pasture.wall.parent = right.parent
+    pasture.driver.close()
+    pasture.connect()
+    attempt = pasture.start("/bin/sh", "-c", "echo ran")
+    failed = await pasture.hear(SpawnFailed, attempt)
+    assert "is not within that of the fleet" in failed.reason
+    assert pasture.written(attempt) == b""
+    await removed(elsewhere)
+
+
+@in_a_pasture
+async def test_at_the_fleets_wall_the_less_urgent_goes_first(pasture: Pasture) -> None:
+    attempt = pasture.start(*TAIL, priority=Priority.LOW)
+    await pasture.until(lambda: pasture.written(attempt) == b"up\n")
+    scores = {
+        Path(f"/proc/{pid}/oom_score_adj").read_text(encoding="ascii").strip()
+        for pid in pasture.processes()
+    }
+    assert scores == {"1000"}
+
+
+@in_a_pasture
+async def test_refused_forks_are_noticed_while_it_lives(pasture: Pasture) -> None:
+    script = "i=0; while [ $i -lt 40 ]; do sleep 60 & i=$((i+1)); done; wait"
+    script = f"({script}) 2>/dev/null; exec sleep 60"
+    attempt = pasture.start("/bin/sh", "-c", script, labels={"pids": "20"})
+    await pasture.look_until(lambda: bool(pasture.of(Noticed, attempt)), pasture.patience_s)
+    noticed = pasture.of(Noticed, attempt)[0].note
+    assert noticed.startswith("its 20 processes and threads (pids) are in use: ")
+    assert pasture.of(Exited, attempt) == []
 
 
 @in_a_pasture
@@ -88,7 +129,7 @@ async def test_what_is_given_arrives(pasture: Pasture) -> None:
         "-c",
         "cat; umask; cat /proc/1/cgroup >/dev/null; touch made; echo x>/tmp/y",
     )
-    attempt = pasture.start(*command, stdin=given, labels={"umask": "0027"})
+    attempt = pasture.start(*command, stdin=given, labels={"umask": "0027", "pids": "600"})
     assert (await pasture.hear(Exited, attempt)).exit.code == 0
     assert pasture.written(attempt) == b"from outside\n0027\n"
     made = (pasture.directory / "made").stat()

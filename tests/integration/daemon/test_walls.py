@@ -78,7 +78,11 @@ def test_a_run_in_a_container_has_its_own_code_and_its_own_wall(tmp_path: Path) 
         f'#!/bin/sh\nexec /usr/bin/{shlex.join(engine_room.command())} "$@"\n', "ascii"
     )
     podman.chmod(0o755)
-    config = f"sandbox: {{container_image: '{engine_room.IMAGE}', container_network: none}}\n"
+    given = tmp_path / "given"
+    given.mkdir()
+    (given / "word").write_text("from outside\n", encoding="ascii")
+    config = f"sandbox: {{container_image: '{engine_room.IMAGE}', container_network: none,"
+    config += f" container_mounts: ['{given}:/given:ro']}}\n"
     with a_house(tmp_path, config=config) as house:
         house.env |= engine_room.environment() | {"HOME": house.env["HOME"]}
         house.env["PATH"] = f"{podman.parent}:{house.env['PATH']}"
@@ -87,3 +91,18 @@ def test_a_run_in_a_container_has_its_own_code_and_its_own_wall(tmp_path: Path) 
         assert (done.returncode, done.stdout) == (3, "inside\n"), done.stderr
         assert house.paddock(*options, "sh", "-c", HOG).returncode == 137
         assert house.paddock(*options, "no-such-program").returncode == 127
+        done = house.paddock(*options, "sh", "-c", "cat /given/word; : >/given/word")
+        assert (done.returncode, done.stdout.split("\n")[0]) == (1, "from outside"), done.stderr
+        _is_within_the_fleets_wall(house)
+
+
+def _is_within_the_fleets_wall(house: House) -> None:
+    home = read_home(house.places.keeper)
+    assert home is not None
+    words = ("--driver", "container", "--memory", "64M", "--", "sleep", "60")
+    assert house.paddock("submit", *words).returncode == 0
+    fleet = home.fleet.child("containers")
+    until(lambda: any(group.pids() for group in map(fleet.child, fleet.children())), within_s=30)
+    assert home.fleet.walls().limit_bytes
+    assert house.paddock("kill", "--all", "--force").returncode == 0
+    until(lambda: not fleet.exists(), within_s=30)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from paddock.core.policy import LadderPolicy
+from paddock.core.pressure import Ladder, Rung, climb
 from paddock.core.units import GIB, MIB
 from paddock.host.macos import MacProbe
 from paddock.host.memory import MemoryUnreadable
@@ -118,3 +120,35 @@ def test_looking_leaves_no_descriptor_open(mac: Mac) -> None:
     before = leaks.descriptors()
     probe.read()
     assert leaks.descriptors() == before
+
+
+@pytest.mark.parametrize(
+    ("level", "swap_percent", "rung"),
+    [
+        ("1", 0.0, Rung.SKIP_LOW),
+        ("2", 94.63, Rung.QUEUE),
+        ("4", 94.63, Rung.QUEUE),
+        ("", 94.63, Rung.QUEUE),
+    ],
+)
+def test_swap_is_pressure_only_where_the_system_says_so_itself(
+    mac: Mac, level: str, swap_percent: float, rung: Rung
+) -> None:
+    """95 % of 10 GiB in use, and 76 % of memory; on a Mac that says nothing, swap counts."""
+    mac.print(mac.vm_stat, DATA / "vm_stat-arm64-tagged-later.txt")
+    mac.print(mac.sysctl, SYSCTL, f"echo 'kern.memorystatus_vm_pressure_level: {level}'")
+    host = mac.probe().sample()
+    assert host.swap_percent == swap_percent
+    assert climb(Ladder(), host, LadderPolicy(), at=0.0).rung is rung
+
+
+def test_page_outs_are_no_pressure_while_the_system_is_calm(mac: Mac) -> None:
+    for level, rising in (("1", False), ("2", True)):
+        mac.now = 0.0
+        mac.print(mac.vm_stat, SWAPPING)
+        mac.print(mac.sysctl, SYSCTL, f"echo 'kern.memorystatus_vm_pressure_level: {level}'")
+        probe = mac.probe()
+        probe.sample()
+        mac.print(mac.vm_stat, LATER)
+        mac.now = 2.0
+        assert probe.sample().pageouts_rising is rising

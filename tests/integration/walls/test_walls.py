@@ -144,7 +144,7 @@ async def test_one_that_leaves_its_cgroup_is_put_back_within_two_looks(
 async def test_who_leaves_again_and_again_is_stopped(stable: WalledStable) -> None:
     files = " ".join(stable.home.supervisor.procs)
     stable.home.supervisor.ensure()
-    script = f"while :; do for f in {files}; do echo $$ > $f; done; sleep 0.05; done"
+    script = f"while :; do for f in {files}; do echo $$ > $f; done; sleep 0.3; done"
     attempt = stable.start("sh", "-c", script, limit_bytes=64 * MIB)
     await stable.hear(Started, attempt)
     await stable.look_until(lambda: bool(stable.of(LimitPassed, attempt)))

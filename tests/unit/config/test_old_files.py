@@ -10,7 +10,7 @@ from paddock.config import settings as s
 from paddock.config.layers import settings_of
 from paddock.core.units import GIB
 
-CONTAINERS = {s.CONTAINER_ENGINE, s.CONTAINER_IMAGE, s.CONTAINER_NETWORK}
+CONTAINERS = {s.CONTAINER_ENGINE, s.CONTAINER_IMAGE, s.CONTAINER_NETWORK, s.CONTAINER_MOUNTS}
 OLD = Path(__file__).parents[2] / "data/config"
 
 

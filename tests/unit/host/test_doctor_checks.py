@@ -11,7 +11,14 @@ import pytest
 
 from paddock.core.units import GIB
 from paddock.host.doctor.checks import Problem, problems
-from paddock.host.doctor.containment import Containment, Promises, of_daemon, without_walls
+from paddock.host.doctor.containment import (
+    Containment,
+    Promises,
+    of_containers,
+    of_daemon,
+    said_of_containers,
+    without_walls,
+)
 from paddock.host.doctor.facts import Facts, Given, State, read_facts
 from tests.kit.machine import Machine
 
@@ -168,3 +175,39 @@ def test_facts_are_read_from_the_machine(tmp_path: Path) -> None:
 def test_a_machine_that_tells_nothing_is_no_error(tmp_path: Path) -> None:
     facts = read_facts(Given(tmp_path, 1, "1.0"), tmp_path)
     assert (facts.swap_bytes, facts.psi, facts.hidepid, facts.top) == (0, False, False, None)
+
+
+def test_who_keeps_no_memory_for_the_daemon_is_named_with_what_mends_it() -> None:
+    top = "/sys/fs/cgroup"
+    system = replace(WALLS, not_kept_by=(f"{top}/system.slice",))
+    hint = found(well(uid=0, user="root"), system)["daemon memory"]
+    assert (hint.level, hint.mend) == (
+        "hint",
+        "systemctl set-property system.slice MemoryMin=128M",
+    )
+    users = f"{top}/user.slice/user-1000.slice/user@1000.service"
+    own = replace(WALLS, not_kept_by=(f"{top}/user.slice", users, f"{users}/app.slice"))
+    assert found(well(), own)["daemon memory"].mend == (
+        "sudo systemctl set-property user.slice MemoryMin=128M && "
+        "sudo systemctl set-property user@1000.service MemoryMin=128M && "
+        "systemctl --user set-property app.slice MemoryMin=128M"
+    )
+    other = replace(WALLS, not_kept_by=(f"{top}/lxc",))
+    assert found(well(), other)["daemon memory"].mend is None
+
+
+@pytest.mark.parametrize(
+    ("facts", "walls", "said"),
+    [
+        (well(), WALLS, "no podman, docker or Apple container here"),
+        (well(uid=0, engines=("podman", "docker")), WALLS, "within the fleet's wall"),
+        (well(uid=0, engines=("docker",)), WALLS, "only where it was set to cgroupfs"),
+        (well(engines=("podman",)), WALLS, "only an engine of root's"),
+        (well(uid=0, engines=("podman",)), without_walls("none"), "local agents have no walls"),
+    ],
+)
+def test_whether_containers_have_a_wall_around_them_is_said(
+    facts: Facts, walls: Containment, said: str
+) -> None:
+    assert said in said_of_containers(facts, walls)
+    assert of_containers(facts, walls).fleet_wall is (said == "within the fleet's wall")

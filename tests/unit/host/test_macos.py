@@ -101,3 +101,16 @@ def test_a_mac_that_never_swapped_has_no_swap() -> None:
 )
 def test_what_sysctl_does_not_say_is_unknown(text: str) -> None:
     assert parse_sysctl(text) == Facts()
+
+
+@pytest.mark.parametrize(
+    ("line", "pressure"),
+    [
+        ("kern.memorystatus_vm_pressure_level: 1\n", 1),
+        ("kern.memorystatus_vm_pressure_level: 4\n", 4),
+        ("kern.memorystatus_vm_pressure_level: \n", None),
+        ("", None),
+    ],
+)
+def test_the_systems_own_word_for_pressure_is_read(line: str, pressure: int | None) -> None:
+    assert parse_sysctl(recorded("sysctl-48g-18-cores.txt") + line).pressure == pressure

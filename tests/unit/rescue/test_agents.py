@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
-from paddock.drivers.local.memory import rough_bytes as drivers_rough_bytes
-from paddock.rescue.agents import Agent, chosen, rough_bytes
+from paddock.rescue.agents import Agent, chosen
 from paddock.rescue.records import Facts
 
 
@@ -48,10 +45,3 @@ def test_a_beginning_of_several_is_refused_with_all_of_them() -> None:
 
 def test_who_is_not_there_is_named() -> None:
     assert chosen(FLEET, ("nobody", ""))[1] == ["nobody", ""]
-
-
-def test_without_a_cgroup_memory_is_counted_as_the_driver_counts_it() -> None:
-    pid = os.getpid()
-    before, own, after = drivers_rough_bytes(pid), rough_bytes(pid), drivers_rough_bytes(pid)
-    assert min(before, after) <= own <= max(before, after)
-    assert rough_bytes(4_999_999) == 0

@@ -21,6 +21,7 @@ MIB: Final = 1 << 20
 class AppleEngine:
     name = "Apple container, untested"
     shares_kernel = False
+    takes_cgroup_paths = False
 
     def __init__(self, program: str = "container") -> None:
         self._program = program
@@ -28,7 +29,9 @@ class AppleEngine:
     async def check(self, image: str) -> str:
         await self._run("system", "status")
         if not image:
-            raise EngineTrouble("no image is configured: set containers.image", permanent=True)
+            raise EngineTrouble(
+                "no image is configured: set sandbox.container_image", permanent=True
+            )
         await self._run("image", "inspect", image)
         return f"{self.name}, with image {image}"
 

@@ -31,20 +31,26 @@ class DockerEngine:
         self._socket = socket
         self._version = ""
         self._cgroups = ""
+        self._cgroup_driver = ""
 
     @property
     def name(self) -> str:
         return f"{self.program} {self._version}".strip()
 
+    @property
+    def takes_cgroup_paths(self) -> bool:
+        return self._cgroup_driver == "cgroupfs"
+
     async def check(self, image: str) -> str:
         info = await self._get("/info")
+        self._cgroup_driver = str(info.get("CgroupDriver", ""))
         self._version = str(info.get("ServerVersion", ""))
         self._cgroups = str(info.get("CgroupVersion", ""))
         refuse_other_kernel(info, self.program)
         refuse_without_walls(info, self.program)
         if not image:
             raise EngineTrouble(
-                "no image is configured: set containers.image, or give a run the label image",
+                "no image: set sandbox.container_image, or give a run the label image",
                 permanent=True,
             )
         await self._get(f"/images/{quote(image, safe='/:@')}/json", what=f"image {image}")
@@ -130,6 +136,7 @@ def create_body(order: Order, *, soft_limit: bool = False, userns: str = "") -> 
         "NanoCpus": int(order.cpus * 1e9),
         "NetworkMode": order.network,
         "CgroupParent": order.cgroup_parent,
+        "OomScoreAdj": order.oom_score_adj,
         "LogConfig": {"Type": "none"},  # the output goes through the FIFO, to our own file
         # Relabelling a workspace for SELinux would lock its owner's other programs out.
         "SecurityOpt": ["label=disable"],

@@ -15,26 +15,31 @@ import shutil
 import signal
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from paddock.core.run import Attempt, Exit
 from paddock.drivers.attempts import Checkpoints, instance_of, make_sign
-from paddock.drivers.container.cgroup import Toll
+from paddock.drivers.container.clearing import Clearing
 from paddock.drivers.container.deeds import Deeds, patiently
-from paddock.drivers.container.drain import Drain
+from paddock.drivers.container.drain import drain_of
 from paddock.drivers.container.engine import Engine, EngineTrouble
+from paddock.drivers.container.fleet_wall import FleetWall
 from paddock.drivers.container.holder import MOVER_LOCK
 from paddock.drivers.container.life import Life, Phase, Tell
+from paddock.drivers.container.looking import Looking
 from paddock.drivers.container.making import Making
 from paddock.drivers.container.moving import Lock
-from paddock.drivers.container.naming import Box, Names, boot_id
+from paddock.drivers.container.naming import Names, boot_id
 from paddock.drivers.container.pressing import Pressing
 from paddock.drivers.container.processes import Process, look_at
 from paddock.drivers.container.settings import ContainerSettings
 from paddock.drivers.container.telling import Telling, exit_in
 from paddock.drivers.container.tether import Tether
-from paddock.ports import Guarantees, Launch, Stop
+from paddock.drivers.pouring import KEEP_ALL
+from paddock.drivers.watched import Toll
+from paddock.ports import Capture, Guarantees, Launch, Stop
 
 LOCK_WITHIN_S: Final = 5.0
 LOOK_ALONE_S: Final = 0.5  # at a container in a virtual machine
@@ -49,7 +54,7 @@ class DriverTrouble(Exception):
 class ContainerDriver:
     """First `connect`, then in the event loop `adopt`, then the rest of `ports.Driver`."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each by name
         self,
         state: Path,
         output: Path,
@@ -57,10 +62,13 @@ class ContainerDriver:
         engine: Engine,
         settings: ContainerSettings,
         epoch: int = 0,
+        wall: FleetWall | None = None,
     ) -> None:
         self.trouble: str | None = None  # why output cannot be kept just now
+        self.capture: Capture = KEEP_ALL
         self._state, self._output = state, output
         self._engine, self._settings, self._epoch = engine, settings, epoch
+        self._wall = wall
         self._live = state / "containers" / boot_id()
         self._used = state / "containers" / "used"
         self._lives: dict[Attempt, Life] = {}
@@ -70,6 +78,7 @@ class ContainerDriver:
         # The agent may be another user.
         self._checkpoints = Checkpoints[Life](lambda life: life.box.signs, mode=0o644)
         self._telling = Telling(over=self._life_over)
+        self._looking = Looking()
 
     def connect(self) -> None:
         """Waits at most for the holder's turn to end. May run in a thread."""
@@ -86,7 +95,11 @@ class ContainerDriver:
                 self._lock.close()
                 raise DriverTrouble(f"another daemon uses {self._live}; stop it first")
             time.sleep(0.005)
-        self._making = Making(self._engine, self._settings, names=self._names, epoch=self._epoch)
+        names, wall = self._names, self._wall
+        self._making = Making(
+            self._engine, self._settings, names=names, epoch=self._epoch, wall=wall
+        )
+        self._clearing = Clearing(self._engine, names, lives=self._lives.keys(), wall=wall)
         for other in self._live.parent.iterdir():
             if other not in (self._live, self._used):  # of an earlier boot: nothing of it runs
                 shutil.rmtree(other, ignore_errors=True)
@@ -96,10 +109,11 @@ class ContainerDriver:
         self._deeds.cancel()
         for life in self._lives.values():
             life.phase = Phase.OVER  # for us: what is still in a timer finds nothing to tell
-            for held in (life.tether, life.drain):
-                if held is not None:
-                    held.close()
-            life.tether = life.drain = None
+            life.untie()
+            if life.drain is not None:
+                life.drain.close()
+                life.drain = None
+        self._looking.close()
         self._checkpoints.close()
         self._lives.clear()
         self._lock.close()
@@ -118,6 +132,7 @@ class ContainerDriver:
             kills_whole_tree=True,
             can_freeze=own,
             survives_daemon=True,
+            fleet_wall=self._wall is not None and self._engine.takes_cgroup_paths,
         )
 
     # -- beginning ------------------------------------------------------------------------
@@ -130,6 +145,7 @@ class ContainerDriver:
         life = Life(attempt, names.container(attempt), names.box(attempt), tell)
         life.limit_bytes = launch.limit_bytes
         self._lives[attempt] = life
+        self.capture.expect(launch)
         with contextlib.suppress(OSError):
             self._used.touch(mode=0o600)
         self._deeds.do(self._begin, life, launch)
@@ -141,7 +157,8 @@ class ContainerDriver:
             shim = await self._making.make(life, wanted, opened=self._watch_output)
             if self._engine.shares_kernel:
                 life.tether = self._tether(life, shim)
-                self._making.refuse_broken_walls(life)
+                self._making.finish_walls(life, life.tether.group)
+                self._looking.watch(life, life.tether.group)
             if life.stop is None:
                 await self._go(life, shim)
                 return
@@ -173,13 +190,17 @@ class ContainerDriver:
     def _watch_output(self, life: Life) -> None:
         segment = self._names.segment(life.attempt)
         try:
-            life.drain = Drain(life.box.file("out"), segment, self._hear_trouble)
+            life.drain = drain_of(
+                *(life.box.file("out"), segment, self._hear_trouble),
+                attempt=life.attempt,
+                capture=self.capture,
+            )
         except OSError as error:
             log.error("the output of %s cannot be read any more: %s", life.container, error)
 
     # -- hearing --------------------------------------------------------------------------
 
-    def _look(self, life: Life) -> None:
+    def _look(self, life: Life, toll: Toll | None = None) -> None:
         """At what the shim wrote down: news, or the same again."""
         if life.phase is not Phase.BEGUN:
             return
@@ -194,18 +215,15 @@ class ContainerDriver:
         if known is not None or status == "running":
             self._telling.started(life)
         if known is not None:
-            toll = life.tether.cgroup.toll() if life.tether is not None else Toll()
+            toll = toll or self._looking.toll(life, failed=known.code != 0)
             self._telling.ended(life, known, toll)
 
     def _shim_gone(self, life: Life) -> None:
         """Somebody killed all of it, or it could not begin. The counters are read at once: the
         engine is about to remove them."""
-        toll = Toll()
-        if life.tether is not None:
-            toll = life.tether.cgroup.toll()
-            life.tether.close()
-            life.tether = None
-        self._look(life)
+        toll = self._looking.toll(life, failed=True)
+        life.untie()
+        self._look(life, toll)
         if life.phase is Phase.BEGUN and life.exit is None:
             self._deeds.do(self._ask_how_it_ended, life, toll)
 
@@ -217,9 +235,9 @@ class ContainerDriver:
                 life, f"its container is gone, and how it ended is not known: {error}"
             )
             return
-        if seen is not None and seen.oom and not toll.oom_kills:
-            toll = Toll(oom_kills=1, peak_bytes=toll.peak_bytes)
-        killed = life.stop is not None or toll.oom_kills > 0
+        if seen is not None and seen.oom and not toll.fleet_oom:
+            toll = replace(toll, oom=True)
+        killed = life.stop is not None or toll.oom or toll.fleet_oom
         if life.box.status() == "" and not killed:
             words = life.box.shell_words()
             self._telling.failed(life, f"its container ended at once: {words}", permanent=False)
@@ -301,14 +319,7 @@ class ContainerDriver:
     # -- looking --------------------------------------------------------------------------
 
     def used_bytes(self) -> Mapping[Attempt, int]:
-        used = {}
-        for attempt, life in self._lives.items():
-            if life.is_over:
-                continue
-            known = life.tether.cgroup.used_bytes() if life.tether is not None else life.asked_bytes
-            life.peak_bytes = max(life.peak_bytes, known)
-            used[attempt] = known
-        return used
+        return self._looking.used_bytes(list(self._lives.values()))
 
     # -- after another daemon -------------------------------------------------------------
 
@@ -319,7 +330,7 @@ class ContainerDriver:
             if attempt in self._lives:
                 continue
             if facts is None:  # its program never ran: it is started by whoever wants it
-                self._leftovers[attempt] = self._deeds.do(self._discard, attempt, box)
+                self._leftovers[attempt] = self._deeds.do(self._clearing.discard, attempt, box)
                 continue
             life = Life(attempt, self._names.container(attempt), box, tell)
             life.limit_bytes = int(facts.get("limit_bytes", 0))
@@ -327,7 +338,7 @@ class ContainerDriver:
             self._lives[attempt] = life
             self._deeds.do(self._adopt_one, life, facts)
         if self._used.exists():  # who never had a container wakes no engine
-            self._deeds.do(self._sweep)
+            self._deeds.do(self._clearing.sweep)
         return frozenset(self._lives)
 
     async def _adopt_one(self, life: Life, facts: Mapping[str, Any]) -> None:
@@ -346,24 +357,17 @@ class ContainerDriver:
         await self._making.hold()
         try:
             life.tether = self._tether(life, shim)
+            self._looking.watch(life, life.tether.group)
         except OSError as error:  # its agent may have removed what we speak by
+            if life.stop is not None:  # or it was killed meanwhile, by ourselves
+                self._shim_gone(life)
+                return
             await self._pressing.kill_whole(life)
             self._telling.lost(life, f"it could not be taken over, and was killed: {error}")
             return
         if status == "":
             life.tether.say("go")
         self._look(life)
-
-    async def _sweep(self) -> None:
-        """Containers of ours that no file tells of: of an earlier boot, or cleared away by half."""
-        known = {self._names.container(attempt) for attempt in self._names.boxes()}
-        try:
-            for seen in await self._engine.with_label(self._names.label):
-                attempts = {self._names.container(attempt) for attempt in self._lives}
-                if seen.name not in known | attempts:
-                    await self._engine.remove(seen.name)
-        except EngineTrouble as error:
-            log.info("no containers were looked for: %s", error)
 
     # -- forgetting -----------------------------------------------------------------------
 
@@ -382,16 +386,7 @@ class ContainerDriver:
 
     def _clear_away(self, life: Life) -> None:
         if self._lives.pop(life.attempt, None) is not None:
-            self._deeds.do(self._discard, life.attempt, life.box)
-
-    async def _discard(self, attempt: Attempt, box: Box) -> None:
-        """The container first: what no file tells of any more is found only by the next sweep."""
-        try:
-            await patiently(lambda: self._engine.remove(self._names.container(attempt)))
-        except EngineTrouble as error:
-            log.error("%s is left for the next daemon: %s", box.home, error)
-            return
-        box.remove()
+            self._deeds.do(self._clearing.discard, life.attempt, life.box)
 
     def _alive(self, attempt: Attempt) -> Life | None:
         """Whose main process has begun and not ended, as far as is known."""

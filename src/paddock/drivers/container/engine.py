@@ -42,6 +42,7 @@ class Order:
     network: str = "host"
     scratch_bytes: int = 0  # a tmpfs on /tmp
     cgroup_parent: str = ""
+    oom_score_adj: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +70,10 @@ class Engine(Protocol):
 
         Not so where the engine has a virtual machine.
         """
+
+    @property
+    def takes_cgroup_paths(self) -> bool:
+        """Whether an order's `cgroup_parent` is heeded: known once it was checked."""
 
     async def check(self, image: str) -> str:
         """What was found, as a sentence. Raised: why no container can be started."""

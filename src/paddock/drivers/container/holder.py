@@ -56,7 +56,7 @@ class Holder:
         for name, fifo_fd in self._held.items():
             run, _, number = name.rpartition(".")
             try:
-                moved += move(fifo_fd, f"{self._output}/{run}/{number}.log")
+                moved += move(fifo_fd, f"{self._output}/{run}/{number}.log").moved_bytes
             except OSError:
                 continue  # a full disk: the pipe keeps it, and the agent waits
         return moved

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from paddock.cgroups.group import Walls
 from paddock.core.events import Event
 from paddock.core.run import Attempt, Exit
-from paddock.drivers.container.drain import Drain
 from paddock.drivers.container.naming import Box
 from paddock.drivers.container.tether import Tether
+from paddock.drivers.draining import Drain
+from paddock.drivers.watched import Watched
 from paddock.ports import Stop
 
 Tell = Callable[[Event], None]
@@ -30,7 +32,9 @@ class Life:
     tell: Tell
     limit_bytes: int = 0
     phase: Phase = Phase.STARTING
+    asked: Walls = Walls()  # noqa: RUF009 - frozen
     tether: Tether | None = None  # None: not there yet, not any more, or in a virtual machine
+    watched: Watched | None = None  # its cgroup, while it is tethered
     drain: Drain | None = None  # also of one that is over, until its FIFO is empty
     started: bool = False  # told
     exit: Exit | None = None  # of the main process
@@ -47,3 +51,10 @@ class Life:
     @property
     def is_over(self) -> bool:
         return self.phase is Phase.OVER
+
+    def untie(self) -> None:
+        """Of its container: it is over, or for the next daemon."""
+        for tie in (self.tether, self.watched):
+            if tie is not None:
+                tie.close()
+        self.tether = self.watched = None

@@ -11,7 +11,7 @@ import errno
 import fcntl
 import os
 import stat
-from typing import Final
+from typing import Final, NamedTuple
 
 FLAGS: Final = os.SPLICE_F_MOVE | os.SPLICE_F_NONBLOCK
 # So that one chatterer does not keep the others waiting; a pipe holds no more.
@@ -19,17 +19,22 @@ MOST_A_TURN_BYTES: Final = 1 << 20
 PIPE_BYTES: Final = 128 << 10
 
 
-def move(fifo_fd: int, segment: str) -> int:
-    """What lies in the FIFO now, to the end of the file; how many bytes. Never waits for more."""
+class Moved(NamedTuple):
+    moved_bytes: int
+    size_bytes: int  # of the file, after it
+
+
+def move(fifo_fd: int, segment: str, most_bytes: int = MOST_A_TURN_BYTES) -> Moved:
+    """What lies in the FIFO now, to the end of the file. Never waits for more."""
     segment_fd = open_segment(segment)
     try:
         end, moved = os.fstat(segment_fd).st_size, 0
-        while moved < MOST_A_TURN_BYTES:
-            count = _some(fifo_fd, segment_fd, end + moved, MOST_A_TURN_BYTES - moved)
+        while moved < most_bytes:
+            count = _some(fifo_fd, segment_fd, end + moved, most_bytes - moved)
             if count == 0:
                 break
             moved += count
-        return moved
+        return Moved(moved, end + moved)
     finally:
         os.close(segment_fd)
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from paddock.drivers.attempts import OOM_SCORES, walls_of
 from paddock.drivers.container.engine import Mount, Order
 from paddock.drivers.container.naming import Names
 from paddock.drivers.container.settings import ContainerSettings
 from paddock.ports import Launch
 
 IMAGE_LABEL = "image"
-CPUS_LABEL = "cpu"
-PIDS_LABEL = "pids"
 
 
 def order_of(
@@ -21,6 +20,7 @@ def order_of(
     attempt = launch.attempt
     uid, gid = settings.owner
     scratch = settings.scratch_bytes
+    walls = walls_of(launch)
     return Order(
         name=names.container(attempt),
         image=launch.labels.get(IMAGE_LABEL) or settings.image,
@@ -31,11 +31,11 @@ def order_of(
         labels=names.labels(attempt, epoch),
         mounts=mounts_of(launch, names, settings),
         limit_bytes=launch.limit_bytes,
-        pids=pids_of(launch.labels, settings.pids),
-        cpus=cpus_of(launch.labels, settings.cpus),
+        pids=walls.pids or settings.pids,
+        cpus=walls.cpus or settings.cpus,
         network=settings.network,
         scratch_bytes=launch.limit_bytes // 2 if scratch is None else scratch,
-        cgroup_parent=settings.cgroup_parent,
+        oom_score_adj=OOM_SCORES[launch.priority],
     )
 
 
@@ -51,21 +51,10 @@ def mounts_of(launch: Launch, names: Names, settings: ContainerSettings) -> tupl
     """The workspace under its own path, so that paths mean the same inside and outside."""
     workspace, inside = str(launch.directory), names.box(launch.attempt).inside
     found = [*settings.mounts, Mount(workspace, workspace), Mount(inside, inside)]
+    found += [Mount(str(path), str(path)) for path in launch.reach]
     if launch.stdin is not None:
         found.append(Mount(str(launch.stdin), str(launch.stdin), read_only=True))
     return tuple({mount.target: mount for mount in found}.values())
-
-
-def cpus_of(labels: Mapping[str, str], usual: float) -> float:
-    try:
-        return max(0.0, float(labels[CPUS_LABEL]))
-    except (KeyError, ValueError):  # not said, or "unlimited"
-        return usual
-
-
-def pids_of(labels: Mapping[str, str], usual: int) -> int:
-    said = labels.get(PIDS_LABEL, "")
-    return int(said) if said.isascii() and said.isdigit() else usual
 
 
 def umask_of(labels: Mapping[str, str]) -> int:

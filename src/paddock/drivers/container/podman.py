@@ -21,7 +21,7 @@ from paddock.drivers.container.unix_http import Answer, NoAnswer, ask, request_b
 
 IDLE_S: Final = 60  # then a service that no daemon asks any more ends by itself
 LONGEST_SOCKET: Final = 107
-UP_WITHIN_S: Final = 15.0  # 0.1 s usually; the first use of a store takes longer
+UP_WITHIN_S: Final = 30.0  # 0.1 s usually; the first use of a store takes longer
 LOOK_S: Final = 0.02
 
 

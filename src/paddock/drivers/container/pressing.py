@@ -12,6 +12,7 @@ import logging
 import signal
 from typing import Final
 
+from paddock.cgroups.v2 import Group2
 from paddock.drivers.container.engine import Engine, EngineTrouble
 from paddock.drivers.container.life import Life
 from paddock.drivers.container.processes import is_harmed_by, main_of, send
@@ -47,9 +48,9 @@ class Pressing:
     def kill_round(self, tether: Tether) -> bool:
         """All but the shim; False if it is not allowed. Frozen, nobody forks meanwhile; in v1 a
         killed process dies only when it is thawed."""
-        tether.cgroup.freeze()
+        tether.group.freeze()
         allowed = send(tether.pids(), signal.SIGKILL, still_there=tether.pids)
-        tether.cgroup.thaw()
+        tether.group.thaw()
         return allowed
 
     async def kill(self, life: Life) -> None:
@@ -73,20 +74,21 @@ class Pressing:
         except EngineTrouble as error:
             log.error("%s is killed without its engine: %s", life.container, error)
             if tether is not None:  # with its first process a container ends
-                send([tether.shim.pid], signal.SIGKILL, still_there=tether.cgroup.processes)
+                send([tether.shim.pid], signal.SIGKILL, still_there=tether.group.pids)
 
     async def freeze(self, life: Life, *, reclaim: bool) -> None:
         tether = life.tether
-        if tether is None or not tether.cgroup.freeze():
+        if tether is None or not tether.group.freeze():
             life.paused = True
             await self._engine.pause(life.container)
-        elif reclaim:
-            await asyncio.to_thread(tether.cgroup.reclaim)
+        elif reclaim and isinstance(tether.group, Group2) and life.watched is not None:
+            # It takes as long as it takes. v1 has nothing that could be asked for it.
+            await asyncio.to_thread(tether.group.reclaim, max(life.watched.total_bytes, 1))
 
     async def thaw(self, life: Life) -> None:
         """One that an earlier daemon froze as well: both ways are tried."""
         tether = life.tether
-        if tether is None or not tether.cgroup.thaw():
+        if tether is None or not tether.group.thaw():
             life.paused = True
         await self._unpause(life)
 

@@ -26,11 +26,15 @@ class Probe:
     sentence: str
 
 
-def engine_named(name: str, directory: Path, environment: Mapping[str, str]) -> Engine:
-    """`directory` is for podman's socket. ValueError: there is no such engine."""
+def engine_named(
+    name: str, directory: Path, environment: Mapping[str, str], *, walled: bool = False
+) -> Engine:
+    """`directory` is for podman's socket. `walled`: containers go into a cgroup of ours, which
+    podman is then told to do by itself, without systemd. ValueError: there is no such engine."""
     match name:
         case "podman":
-            return PodmanEngine(directory, environment=environment)
+            command = ("podman", "--cgroup-manager", "cgroupfs") if walled else ("podman",)
+            return PodmanEngine(directory, command=command, environment=environment)
         case "docker":
             return DockerEngine(socket_of(environment))
         case "apple":

@@ -20,7 +20,6 @@ class ContainerSettings:
     pids: int = 512
     cpus: float = 0.0  # 0: as many as there are
     scratch_bytes: int | None = None  # of /tmp, which counts as memory; None: half of the limit
-    cgroup_parent: str = ""  # the fleet's wall; "": where the engine puts them
     user: str = ""  # UID:GID; "": the daemon's own, so that files in the workspace stay theirs
     starts_at_once: int = max(2, os.cpu_count() or 1)
 
@@ -33,13 +32,3 @@ class ContainerSettings:
         if not (uid.isdecimal() and gid.isdecimal()):
             raise ValueError(f"user {self.user!r} is not UID:GID, two numbers")
         return int(uid), int(gid)
-
-
-def mount_in(text: str) -> Mount:
-    """`SOURCE[:TARGET][:ro]`, as people know it from docker; without TARGET the same path."""
-    parts = text.split(":")
-    read_only = len(parts) > 1 and parts[-1] in ("ro", "rw") and parts.pop() == "ro"
-    source, target = parts[0], parts[-1]
-    if len(parts) > 2 or not source.startswith("/") or not target.startswith("/"):
-        raise ValueError(f"mount {text!r} is not /SOURCE[:/TARGET][:ro]")
-    return Mount(source, target, read_only)

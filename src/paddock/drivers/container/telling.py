@@ -8,14 +8,14 @@ from typing import Final
 
 from paddock.core.events import AttemptLost, Emptied, Event, Exited, SpawnFailed, Started, StopFound
 from paddock.core.run import Exit
-from paddock.drivers.container.cgroup import Toll
 from paddock.drivers.container.life import Life, Phase
+from paddock.drivers.watched import Toll
 
 STRAYS_LOOK_S: Final = 0.05
 # A full disk: the end is told all the same then. What is still in the pipe goes on being moved, and
 # the attempt is not cleared away before it is empty.
 UNDRAINED_AT_MOST_S: Final = 10.0
-UNDRAINED_AGAIN_S: Final = 0.25
+UNDRAINED_AGAIN_S: Final = 0.02
 
 
 class Telling:
@@ -82,9 +82,7 @@ class Telling:
 
     def _finish(self, life: Life) -> None:
         life.phase = Phase.OVER
-        if life.tether is not None:
-            life.tether.close()
-            life.tether = None
+        life.untie()
         self._let_go(life)
 
     def _let_go(self, life: Life) -> None:
@@ -99,16 +97,16 @@ class Telling:
 
 
 def exit_of(known: Exit, toll: Toll, life: Life) -> Exit:
-    killed = toll.oom_kills > 0
-    peak_bytes = max(toll.peak_bytes, life.peak_bytes)
-    if killed and toll.at_own_wall:
+    peak_bytes = max(toll.peak_bytes or 0, life.peak_bytes)
+    if toll.oom:
         peak_bytes = max(peak_bytes, life.limit_bytes)
     return Exit(
         code=known.code,
         signal=known.signal,
-        oom=killed and toll.at_own_wall,
-        fleet_oom=killed and not toll.at_own_wall,
+        oom=toll.oom,
+        fleet_oom=toll.fleet_oom,
         peak_bytes=peak_bytes or None,
+        victim=toll.victim,
         note=toll.note,
     )
 

@@ -10,7 +10,8 @@ import contextlib
 import os
 from collections.abc import Callable
 
-from paddock.drivers.container.cgroup import Cgroup, cgroup_of
+from paddock.cgroups.group import Group
+from paddock.drivers.container.cgroup import group_of
 from paddock.drivers.container.moving import open_fifo
 from paddock.drivers.container.naming import Box
 from paddock.drivers.container.processes import Process, living, look_at
@@ -33,13 +34,13 @@ class Tether:
                 raise ProcessLookupError(f"process {shim.pid} is another one now")
             self._bell = self._kept(open_fifo(box.file("bell")))
             self._word = self._kept(open_fifo(box.file("word")))
-            found = cgroup_of(shim.pid)
+            found = group_of(shim.pid)
             if found is None:
                 raise OSError("the cgroup of its container cannot be seen")
         except BaseException:
             self._close_descriptors()
             raise
-        self.cgroup: Cgroup = found
+        self.group: Group = found
         self._loop.add_reader(self._bell, self._heard)
         self._loop.add_reader(self._pidfd, self._ended)
 
@@ -50,7 +51,7 @@ class Tether:
 
     def pids(self) -> list[int]:
         """All but the shim."""
-        return [pid for pid in self.cgroup.processes() if pid != self.shim.pid]
+        return [pid for pid in self.group.pids() if pid != self.shim.pid]
 
     def members(self) -> list[Process]:
         return living(self.pids())
@@ -59,7 +60,6 @@ class Tether:
         if self._descriptors:
             self._loop.remove_reader(self._bell)
             self._loop.remove_reader(self._pidfd)
-            self.cgroup.close()
             self._close_descriptors()
 
     def _heard(self) -> None:

@@ -45,8 +45,10 @@ class _Pretender:
 class FakeDriver:
     """A driver like any other, but for `adopt`: its attempts die with it, as it says."""
 
-    def __init__(self, *, write: Write | None = None) -> None:
-        self._write = write
+    def __init__(
+        self, *, write: Write | None = None, expect: Callable[[Launch], object] = lambda _: None
+    ) -> None:
+        self._write, self._expect = write, expect
         self._pretenders: dict[Attempt, _Pretender] = {}
         self._known: set[Attempt] = set()
 
@@ -75,6 +77,7 @@ class FakeDriver:
         if script.fails is not None:
             loop.call_soon(tell, self._failure(launch.attempt, script.fails))
             return
+        self._expect(launch)
         self._pretenders[launch.attempt] = pretender = _Pretender(launch, script, tell)
         loop.call_soon(self._begin, pretender)
 

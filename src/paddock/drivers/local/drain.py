@@ -1,78 +1,34 @@
-"""An attempt's output on the daemon's side: from its FIFO to its file by `splice`, as it comes."""
+"""A local attempt's output: from its FIFO to its file by `splice`, as it comes."""
 
 from __future__ import annotations
 
-import array
-import asyncio
 import contextlib
 import errno
-import fcntl
 import os
 import resource
-import termios
-from collections.abc import Callable
 from typing import Final
 
+from paddock.core.run import Attempt
+from paddock.drivers.draining import Drain, Ends, Trouble
 from paddock.drivers.local.keeper.output import move, open_fifo, open_segment
-
-# So that one chatterer does not keep the loop from the others; a pipe seldom holds more.
-MOST_A_TURN_BYTES: Final = 1 << 20
-MOST_AT_THE_END: Final = 64  # turns: only a process that still writes could need more
-RETRY_S: Final = 1.0
+from paddock.ports import Capture
 
 # The name stands for something else now, or for nothing.
 NOT_THERE: Final = (errno.ENOENT, errno.ENOTDIR, errno.EINVAL, errno.ELOOP, errno.EISDIR)
 
-Trouble = Callable[[str | None], None]
 
+def drain_of(
+    fifos: tuple[str, str],
+    segment: str,
+    trouble: Trouble,
+    *,
+    attempt: Attempt,
+    capture: Capture,
+) -> Drain:
+    """`fifos`: its name, and where it is found without one ("": nowhere)."""
 
-class Drain:
-    """Held read-write, so that there is never an end of file to spin on."""
-
-    __slots__ = ("_fifo_fd", "_fifos", "_gone", "_loop", "_retry", "_segment", "_trouble")
-
-    def __init__(self, fifos: tuple[str, str], segment: str, trouble: Trouble) -> None:
-        """`fifos`: its name, and where it is found without one ("": nowhere)."""
-        self._fifos, self._segment, self._trouble = fifos, segment, trouble
-        self._loop = asyncio.get_running_loop()
-        self._fifo_fd = -1
-        self._gone = False
-        self._retry: asyncio.TimerHandle | None = None
-        self._watch()
-
-    def empty(self) -> bool:
-        """Move all that is there now; False if it could not be moved."""
-        for _ in range(MOST_AT_THE_END):
-            if self._gone or (self._fifo_fd >= 0 and waiting_bytes(self._fifo_fd) == 0):
-                return True
-            if not self._move():
-                return False
-        return True
-
-    def close(self) -> None:
-        self._gone = True
-        if self._retry is not None:
-            self._retry.cancel()
-        if self._fifo_fd >= 0:
-            self._loop.remove_reader(self._fifo_fd)
-            os.close(self._fifo_fd)
-            self._fifo_fd = -1
-
-    def _watch(self) -> None:
-        """Again after trouble: not spun on, and an agent with a full pipe waits meanwhile."""
-        self._retry = None
-        try:
-            if self._fifo_fd < 0:
-                self._fifo_fd = self._open()
-        except OSError as error:
-            self._gone = error.errno == errno.ENOENT
-            if not self._gone:
-                self._later(error)
-            return
-        self._loop.add_reader(self._fifo_fd, self._move)
-
-    def _open(self) -> int:
-        name, spare = self._fifos
+    def opened() -> int:
+        name, spare = fifos
         try:
             return open_fifo(name)
         except OSError as error:
@@ -80,34 +36,17 @@ class Drain:
                 raise
         return open_fifo(spare, through_a_link=True)
 
-    def _move(self) -> bool:
-        if self._fifo_fd < 0:
-            return False
+    def keep(fifo_fd: int, most_bytes: int) -> int:
+        """Opened for each move: a descriptor less for each agent, and after a rotation another
+        file has this name."""
+        segment_fd = open_segment(segment)
         try:
-            # Opened for each move: a descriptor less for each agent.
-            segment_fd = open_segment(self._segment)
-            try:
-                move(self._fifo_fd, segment_fd, MOST_A_TURN_BYTES)
-            finally:
-                os.close(segment_fd)
-        except OSError as error:
-            self._loop.remove_reader(self._fifo_fd)
-            self._later(error)
-            return False
-        self._trouble(None)
-        return True
+            move(fifo_fd, segment_fd, most_bytes)
+            return os.fstat(segment_fd).st_size
+        finally:
+            os.close(segment_fd)
 
-    def _later(self, error: OSError) -> None:
-        self._trouble(f"output cannot be kept: {error.strerror} ({self._segment})")
-        if self._retry is None:
-            self._retry = self._loop.call_later(RETRY_S, self._watch)
-
-
-def waiting_bytes(fifo_fd: int) -> int:
-    """A look of 2 µs, where an attempt at moving costs opening a file."""
-    count = array.array("i", [0])
-    fcntl.ioctl(fifo_fd, termios.FIONREAD, count)
-    return count[0]
+    return Drain(Ends(opened, keep, segment), trouble, attempt=attempt, capture=capture)
 
 
 def raise_descriptors() -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from paddock.core.run import Attempt
-from paddock.drivers.attempts import Checkpoints, instance_of, make_sign, remove
+from paddock.drivers.attempts import Checkpoints, instance_of, make_sign, remove, walls_of
 from paddock.drivers.local.containment import Containment
 from paddock.drivers.local.containment.none import NoContainment
 from paddock.drivers.local.drain import raise_descriptors
@@ -26,12 +26,13 @@ from paddock.drivers.local.life import Life, Phase, Tell
 from paddock.drivers.local.line import Message
 from paddock.drivers.local.memory import Marks
 from paddock.drivers.local.naming import Names, Tools, attempt_in
-from paddock.drivers.local.orders import facts_of, order_of, walls_of
+from paddock.drivers.local.orders import facts_of, order_of
 from paddock.drivers.local.orphans import REASON, Orphans
 from paddock.drivers.local.pressing import Pressing
 from paddock.drivers.local.telling import Telling
 from paddock.drivers.local.watching import Watching
-from paddock.ports import Guarantees, Launch, Stop
+from paddock.drivers.pouring import KEEP_ALL
+from paddock.ports import Capture, Guarantees, Launch, Stop
 
 __all__ = ["DriverTrouble", "LocalDriver"]
 
@@ -50,10 +51,10 @@ class LocalDriver:
         restart: Mapping[str, object] | None = None,
         containment: Containment | None = None,
         tools: Tools = lambda _, __: None,
+        capture: Capture = KEEP_ALL,
     ) -> None:
         self.on_superseded: Callable[[], None] = lambda: None
-        self._output = output
-        self._tools = tools
+        self._output, self._tools, self._capture = output, tools, capture
         self._containment = containment or NoContainment()
         self._keepers = Keepers(keeper, epoch=epoch, restart=restart)
         self._estate = Estate(keeper)
@@ -75,7 +76,9 @@ class LocalDriver:
             live = self._keepers.directory / "attempts"
             self._names = Names(self._output, live, instance_of(parent), self._tools)
             self._checkpoints = Checkpoints[Life](lambda life: self._names.signs(life.attempt))
-            self._telling = Telling(self._names, self._containment, over=self._life_over)
+            self._telling = Telling(
+                self._names, self._containment, over=self._life_over, capture=self._capture
+            )
             records = self._keepers.connect()
             live.mkdir(mode=0o700, exist_ok=True)
         except BaseException as error:
@@ -142,7 +145,8 @@ class LocalDriver:
             raise ValueError(problem)
         place = self._containment.prepare(life.attempt, walls_of(launch), priority=launch.priority)
         life.facts = functools.partial(facts_of, launch)
-        life.order = order_of(launch, self._names, place, others=len(self._lives))
+        cap_bytes, others = self._capture.expect(launch), len(self._lives)
+        life.order = order_of(launch, self._names, place, cap_bytes=cap_bytes, others=others)
 
     def _ask_to_start(self, life: Life) -> None:
         assert life.order is not None
@@ -168,9 +172,8 @@ class LocalDriver:
 
     def _fail_soon(self, life: Life, reason: str, *, permanent: bool) -> None:
         """Not before `start` has returned."""
-        asyncio.get_running_loop().call_soon(
-            lambda: self._telling.failed(life, reason, permanent=permanent)
-        )
+        fail = functools.partial(self._telling.failed, life, reason, permanent=permanent)
+        asyncio.get_running_loop().call_soon(fail)
 
     # -- stopping -------------------------------------------------------------------------
 
@@ -265,8 +268,7 @@ class LocalDriver:
         attempt = attempt_in(mark)
         if attempt is None or attempt in self._lives:
             return None
-        limit_bytes = record.get("limit_bytes", 0)
-        life = Life(attempt, mark, tell, limit_bytes, Phase.ORPHANED)
+        life = Life(attempt, mark, tell, record.get("limit_bytes", 0), Phase.ORPHANED)
         life.has_signs = life.has_facts = True
         self._lives[attempt] = life
         self._estate.hold(mark)

@@ -9,7 +9,7 @@ from typing import Any
 
 from paddock.core.events import Event
 from paddock.core.run import Attempt, Exit, Outcome
-from paddock.drivers.local.drain import Drain
+from paddock.drivers.draining import Drain
 from paddock.ports import Stop
 
 Tell = Callable[[Event], None]

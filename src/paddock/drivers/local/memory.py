@@ -22,14 +22,12 @@ from paddock.drivers.local.keeper.members import (
     scan,
 )
 from paddock.drivers.local.life import Life
+from paddock.drivers.local.rough import kilobytes, rough_bytes
 
-PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 TICKS_A_SECOND: Final = os.sysconf("SC_CLK_TCK")
 NEAR_ITS_LIMIT: Final = 0.8
 # An exact figure serves until the sum has moved this far: agents near their limit tend to stay.
 MOVED: Final = 0.02
-# Programs share 5 to 60 MB of their own text and libraries; above, it may be shared memory.
-SHARED_WORTH_A_LOOK_BYTES: Final = 64 << 20
 # In the middle of an exec an environment reads empty; whoever is older has none.
 SETTLED_S: Final = 2.0
 
@@ -140,25 +138,9 @@ def leads_of(lives: Iterable[Life], keeper: int, processes: Mapping[int, Process
     return leads
 
 
-def rough_bytes(pid: int) -> int:
-    fields = read_proc(pid, "statm").split()
-    if len(fields) < 3:
-        return 0
-    resident, shared = int(fields[1]), int(fields[2])
-    anonymous = (resident - shared) * PAGE_BYTES
-    if shared * PAGE_BYTES < SHARED_WORTH_A_LOOK_BYTES:
-        return anonymous
-    return anonymous + _kilobytes(read_proc(pid, "status"), b"RssShmem:")
-
-
 def exact_bytes(pid: int) -> int:
     """This process's share of what it shares. Where it cannot be read: the rough figure."""
     rollup = read_proc(pid, "smaps_rollup")
     if b"Pss_Anon:" not in rollup:
         return rough_bytes(pid)
-    return sum(_kilobytes(rollup, name) for name in (b"Pss_Anon:", b"Pss_Shmem:", b"SwapPss:"))
-
-
-def _kilobytes(text: bytes, name: bytes) -> int:
-    _, found, rest = text.partition(name)
-    return int(rest.split(None, 1)[0]) * 1024 if found else 0
+    return sum(kilobytes(rollup, name) for name in (b"Pss_Anon:", b"Pss_Shmem:", b"SwapPss:"))

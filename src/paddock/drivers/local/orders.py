@@ -7,20 +7,19 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from paddock.cgroups.files import number
-from paddock.cgroups.group import Walls
 from paddock.drivers.local.containment import Place
 from paddock.drivers.local.naming import Names
 from paddock.ports import Launch
 
-NO_CAP_BYTES: Final = 1 << 50  # until logs are rotated
 # A user without rights may have 64 MiB of pipes in all; beyond that also those of their shells
 # are one page. 300 agents with the keeper's usual 128 KiB take 38 MiB; the next 1,000 take 16.
 MANY: Final = 300
 SMALL_PIPE_BYTES: Final = 16 << 10
 
 
-def order_of(launch: Launch, names: Names, place: Place, *, others: int) -> dict[str, Any]:
+def order_of(
+    launch: Launch, names: Names, place: Place, *, cap_bytes: int, others: int
+) -> dict[str, Any]:
     attempt = launch.attempt
     umask = umask_of(launch.labels)
     return {
@@ -30,7 +29,7 @@ def order_of(launch: Launch, names: Names, place: Place, *, others: int) -> dict
         "cwd": str(launch.directory),
         "fifo": names.fifo(attempt),
         "segment": names.segment(attempt),
-        "cap_bytes": NO_CAP_BYTES,
+        "cap_bytes": cap_bytes,
         "limit_bytes": launch.limit_bytes,
         "stdin": str(launch.stdin or "/dev/null"),
         "cgroups": list(place.procs),
@@ -38,19 +37,6 @@ def order_of(launch: Launch, names: Names, place: Place, *, others: int) -> dict
         **({} if umask is None else {"umask": umask}),
         **({} if others < MANY else {"pipe_bytes": SMALL_PIPE_BYTES}),
     }
-
-
-def walls_of(launch: Launch) -> Walls:
-    """As the submission's labels say them; what is no number was checked before, and is none."""
-    labels = launch.labels
-    high, pids = number(labels.get("memory_high", "")), number(labels.get("pids", ""))
-    try:
-        cpus = float(labels["cpu"])
-    except (KeyError, ValueError):
-        cpus = None
-    # After an out-of-memory kill it may be tried with a larger limit: the label knows the first.
-    high = None if high is None or not 0 < high < launch.limit_bytes else high
-    return Walls(limit_bytes=launch.limit_bytes, high_bytes=high, pids=pids or None, cpus=cpus)
 
 
 def facts_of(launch: Launch) -> str:

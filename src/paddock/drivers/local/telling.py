@@ -10,11 +10,11 @@ from typing import Final
 from paddock.core.events import AttemptLost, Emptied, Event, Exited, SpawnFailed, Started, StopFound
 from paddock.core.run import Exit
 from paddock.drivers.local.containment import Containment
-from paddock.drivers.local.drain import Drain
+from paddock.drivers.local.drain import drain_of
 from paddock.drivers.local.life import Life, Phase, stop_in
 from paddock.drivers.local.line import Message
 from paddock.drivers.local.naming import Names
-from paddock.ports import Stop
+from paddock.ports import Capture, Stop
 
 # The keeper's own size shows in every child's high-water mark (between vfork and exec they share
 # memory), so that below this it says nothing about the agent. Sampled peaks know better there.
@@ -22,7 +22,7 @@ PEAK_FLOOR_BYTES: Final = 24 << 20
 # A full disk: the end is told all the same then. What is still in the pipe goes on being moved, and
 # the attempt is not cleared away before it is empty.
 UNDRAINED_AT_MOST_S: Final = 10.0
-UNDRAINED_AGAIN_S: Final = 0.25
+UNDRAINED_AGAIN_S: Final = 0.02
 STRAYS_AGAIN_S: Final = 0.02
 LONGEST_NOTE: Final = 16 * 1024
 
@@ -31,12 +31,18 @@ class Telling:
     """`over` is called with each life of which nothing is left."""
 
     def __init__(
-        self, names: Names, containment: Containment, *, over: Callable[[Life], None]
+        self,
+        names: Names,
+        containment: Containment,
+        *,
+        over: Callable[[Life], None],
+        capture: Capture,
     ) -> None:
         self.trouble: str | None = None
         self._names = names
         self._containment = containment
         self._over = over
+        self._capture = capture
 
     def seen(self, life: Life, record: Message) -> None:
         """What the keeper, or a dead one's journal, says of it: news, or the same again."""
@@ -78,7 +84,10 @@ class Telling:
         if life.drain is None:
             names, attempt = self._names, life.attempt
             fifos = (names.fifo(attempt), life.spare_fifo)
-            life.drain = Drain(fifos, names.segment(attempt), self._hear_trouble)
+            segment, capture = names.segment(attempt), self._capture
+            life.drain = drain_of(
+                fifos, segment, self._hear_trouble, attempt=attempt, capture=capture
+            )
 
     def started(self, life: Life) -> None:
         if not life.started:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from paddock.core.units import GIB, format_size
+from paddock.cgroups.protection import KEPT_BYTES
+from paddock.core.units import GIB, MIB, format_size
 from paddock.host.doctor.containment import Containment
 from paddock.host.doctor.facts import Facts
 from paddock.host.setup.kernel import PIPES_EACH_BYTES
@@ -55,12 +56,31 @@ def _walls(walls: Containment, facts: Facts) -> Iterator[Problem]:
     if "freeze" in walls.missing:
         what = "agents are frozen process by process: there is no freezer here"
         yield Problem("freeze", "hint", what, walls.mend)
+    if walls.not_kept_by:
+        what = f"{walls.not_kept_by[0]} keeps no memory for daemon and keeper (memory.min), who may"
+        what += " be slow when others press"
+        yield Problem("daemon memory", "hint", what, _keep(walls.not_kept_by, facts))
     if facts.swap_bytes and not walls.promises.no_swap:
         what = f"{format_size(facts.swap_bytes)} of swap are on, and agents would be swapped out"
         yield Problem("swap", "wrong", what, _sudo(facts, "paddock host setup"))
     elif facts.swap_bytes:
         what = f"{format_size(facts.swap_bytes)} of swap are on; agents have none of it, others do"
         yield Problem("swap", "hint", what, _sudo(facts, "paddock host setup"))
+
+
+def _keep(paths: tuple[str, ...], facts: Facts) -> str | None:
+    """For what systemd manages; inside of a user's service that is the user's own manager."""
+    size, found = f"{KEPT_BYTES // MIB}M", []
+    for path in paths:
+        above, _, unit = path.rpartition("/")
+        if not unit.endswith((".slice", ".service", ".scope")):
+            return None
+        order = f"set-property {unit} MemoryMin={size}"
+        is_users = any(part.startswith("user@") for part in above.split("/"))
+        found.append(
+            f"systemctl --user {order}" if is_users else _sudo(facts, f"systemctl {order}")
+        )
+    return " && ".join(found)
 
 
 def _engine(facts: Facts) -> str | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Final, Literal
 
 from paddock.cgroups.group import Group
 from paddock.cgroups.home import Home, NoHome, could_hold, find_home, outermost
 from paddock.cgroups.mounts import UNIFIED, directories_of
+from paddock.cgroups.protection import KEPT_BYTES, in_the_way, protected_bytes
 from paddock.cgroups.v1 import Group1
 from paddock.cgroups.v2 import Group2
 from paddock.host.doctor.facts import Facts
@@ -31,6 +32,7 @@ class Promises:
     catches_escapes: bool = False
     can_freeze: bool = True
     survives_daemon: bool = True
+    keeps_daemon_memory: bool = False  # from the kernel, however hard the rest presses
 
     def as_json(self) -> dict[str, bool]:
         return asdict(self)
@@ -43,6 +45,7 @@ class Containment:
     promises: Promises
     home: Home | None = None
     missing: tuple[str, ...] = ()  # kinds of walls, as `Group.missing` says them
+    not_kept_by: tuple[str, ...] = ()  # cgroups above that keep no memory for daemon and keeper
     mend: str | None = None  # what would give (more) walls
     chosen: bool = False  # none, because the configuration says so
 
@@ -88,9 +91,14 @@ def _by_systemd(facts: Facts) -> Containment | None:
     if facts.uid != 0 and "memory" not in Group2(_user_service(facts)).controllers():
         return None
     whose = "system" if facts.uid == 0 else "user"
-    promises = _promises((), facts)
-    because = f"systemd gives the daemon a scope of the {whose}'s"
-    return Containment(word="systemd", because=because, promises=promises)
+    above = f"{facts.top}/system.slice" if facts.uid == 0 else _user_service(facts)
+    not_kept_by = tuple(in_the_way(above, KEPT_BYTES))
+    return Containment(
+        word="systemd",
+        because=f"systemd gives the daemon a scope of the {whose}'s",
+        promises=replace(_promises((), facts), keeps_daemon_memory=not not_kept_by),
+        not_kept_by=not_kept_by,
+    )
 
 
 def _user_service(facts: Facts) -> str:
@@ -115,14 +123,27 @@ def with_walls(home: Home, facts: Facts) -> Containment:
     missing = _missing(home)
     in_scope = ".scope/" in f"{home.group.path}/" and facts.systemd
     word: Word = "cgroup1" if home.version == 1 else "systemd" if in_scope else "cgroup2"
+    not_kept_by = _not_kept_by(home)
+    keeps = home.version == 2 and not not_kept_by
     return Containment(
         word=word,
         because=f"{home.group.path} ({home.because})",
-        promises=_promises(missing, facts),
+        promises=replace(_promises(missing, facts), keeps_daemon_memory=keeps),
         home=home,
         missing=missing,
+        not_kept_by=not_kept_by,
         mend=_mend(facts) if missing else None,
     )
+
+
+def _not_kept_by(home: Home) -> tuple[str, ...]:
+    """Of a daemon that runs, all that keeps less than its own; of one that does not, all above the
+    cgroups that it would make."""
+    if home.version == 1:
+        return ()
+    if home.supervisor.exists():
+        return tuple(in_the_way(home.supervisor.path, protected_bytes(home) or 1))
+    return tuple(in_the_way(home.group.path.rpartition("/")[0], KEPT_BYTES))
 
 
 def _missing(home: Home) -> tuple[str, ...]:
@@ -149,6 +170,36 @@ def _promises(missing: tuple[str, ...], facts: Facts) -> Promises:
 
 def without_walls(because: str, *, mend: str | None = None, chosen: bool = False) -> Containment:
     return Containment(word="none", because=because, promises=Promises(), mend=mend, chosen=chosen)
+
+
+def of_containers(facts: Facts, walls: Containment) -> Promises:
+    """Each has every wall; one around all of them only where the engine takes it from us."""
+    return Promises(
+        hard_memory_wall=True,
+        fleet_wall=_no_fleet_wall(facts, walls) is None,
+        no_swap=True,
+        pids_wall=True,
+        kills_whole_tree=True,
+        catches_escapes=False,  # its engine keeps it in, and nobody looks after that
+    )
+
+
+def said_of_containers(facts: Facts, walls: Containment) -> str:
+    if not facts.engines:
+        return "no podman, docker or Apple container here"
+    why = _no_fleet_wall(facts, walls)
+    around = "within the fleet's wall" if why is None else f"each in its own wall only: {why}"
+    return f"{', '.join(facts.engines)}; {around}"
+
+
+def _no_fleet_wall(facts: Facts, walls: Containment) -> str | None:
+    if walls.word == "none":
+        return "local agents have no walls here"
+    if facts.uid != 0:
+        return "only an engine of root's can be told where to make cgroups"
+    if facts.engines[:1] != ("podman",):
+        return "docker takes one from us only where it was set to cgroupfs"
+    return None
 
 
 def _mend(facts: Facts) -> str:

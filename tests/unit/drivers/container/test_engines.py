@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -135,3 +136,26 @@ def test_conmons_oom_file_is_found_beside_its_pid_file(tmp_path: Path) -> None:
     (tmp_path / "oom").touch()
     assert has_oom_file(told)
     assert not has_oom_file({})
+
+
+@pytest.mark.parametrize(("driver", "takes"), [("cgroupfs", True), ("systemd", False), ("", False)])
+def test_only_an_engine_that_goes_by_paths_takes_a_parent(
+    driver: str, *, takes: bool, tmp_path: Path
+) -> None:
+    body = json.dumps({"CgroupDriver": driver, "KernelVersion": os.uname().release}).encode()
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(head + body)
+        writer.close()
+
+    async def whole() -> DockerEngine:
+        socket = str(tmp_path / "s")
+        async with await asyncio.start_unix_server(serve, socket):
+            engine = DockerEngine(socket)
+            assert not engine.takes_cgroup_paths  # not before it was asked
+            await engine.check("some:1")
+            return engine
+
+    assert asyncio.run(whole()).takes_cgroup_paths is takes

@@ -23,10 +23,10 @@ def fifo(tmp_path: Path) -> Iterator[int]:
 def test_what_lies_in_the_fifo_comes_to_the_end_of_the_file(fifo: int, tmp_path: Path) -> None:
     segment = tmp_path / "output/run/1.log"
     os.write(fifo, b"one\n")
-    assert move(fifo, str(segment)) == 4
+    assert move(fifo, str(segment)).moved_bytes == 4
     os.write(fifo, b"two\n")
-    assert move(fifo, str(segment)) == 4
-    assert move(fifo, str(segment)) == 0, "an empty FIFO is not waited for"
+    assert move(fifo, str(segment)).moved_bytes == 4
+    assert move(fifo, str(segment)).moved_bytes == 0, "an empty FIFO is not waited for"
     assert segment.read_bytes() == b"one\ntwo\n"
     assert segment.stat().st_mode & 0o777 == 0o600
 
@@ -34,7 +34,7 @@ def test_what_lies_in_the_fifo_comes_to_the_end_of_the_file(fifo: int, tmp_path:
 def test_a_widened_fifo_holds_more_than_the_usual_64_kilobytes(fifo: int, tmp_path: Path) -> None:
     widen(fifo)
     assert os.write(fifo, b"x" * 100_000) == 100_000
-    assert move(fifo, str(tmp_path / "1.log")) == 100_000
+    assert move(fifo, str(tmp_path / "1.log")) == (100_000, 100_000)
 
 
 def test_what_is_no_fifo_or_no_file_is_not_opened(fifo: int, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from paddock.drivers.container.apple import seen_in as seen_by_apple
 from paddock.drivers.container.engine import EngineTrouble, Mount
 from paddock.drivers.container.naming import Names
 from paddock.drivers.container.orders import order_of
-from paddock.drivers.container.settings import ContainerSettings, mount_in
+from paddock.drivers.container.settings import ContainerSettings
 from paddock.ports import Launch
 
 NAMES = Names(Path("/o"), Path("/l"), "0123456789abcdef")
@@ -79,15 +79,6 @@ def test_the_user_is_the_daemons_own_unless_it_is_set_in_numbers() -> None:
     assert an_order(ContainerSettings(user="1000:100")).user == "1000:100"
     with pytest.raises(ValueError, match="two numbers"):
         an_order(ContainerSettings(user="alice"))
-
-
-def test_mounts_are_read_as_docker_writes_them() -> None:
-    assert mount_in("/a") == Mount("/a", "/a")
-    assert mount_in("/a:ro") == Mount("/a", "/a", read_only=True)
-    assert mount_in("/a:/b:rw") == Mount("/a", "/b")
-    for wrong in ("a", "/a:b", "/a:/b:/c", ""):
-        with pytest.raises(ValueError, match="is not /SOURCE"):
-            mount_in(wrong)
 
 
 def test_apples_command_has_the_environment_in_a_file_only() -> None:

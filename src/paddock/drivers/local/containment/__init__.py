@@ -13,6 +13,7 @@ from typing import Protocol
 
 from paddock.cgroups.group import Walls
 from paddock.core.run import Attempt, Priority
+from paddock.drivers.watched import Notice, Toll
 from paddock.ports import Guarantees
 
 
@@ -22,26 +23,6 @@ class Place:
 
     procs: tuple[str, ...] = ()  # `cgroup.procs` files, one a hierarchy
     oom_score_adj: int | None = None  # None: what the keeper itself had at its birth
-
-
-@dataclass(frozen=True, slots=True)
-class Toll:
-    """What the kernel counted for an attempt, read when its main process has ended."""
-
-    oom: bool = False
-    fleet_oom: bool = False
-    peak_bytes: int | None = None  # None: nobody counted
-    victim: str | None = None  # the process that was killed at the wall, for people
-    note: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """Something seen at a wall. `over`: it counts as passed, and the attempt is to be stopped."""
-
-    attempt: Attempt
-    text: str
-    over: bool = False
 
 
 class Containment(Protocol):

@@ -12,27 +12,19 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from paddock.cgroups.files import number, read_or_empty
 from paddock.cgroups.group import Group, Walls
 from paddock.cgroups.home import FLEET, Home
+from paddock.cgroups.use import held_bytes
 from paddock.cgroups.v2 import Group2
 from paddock.core.run import Attempt, Priority
-from paddock.drivers.attempts import attempt_of, name_of
-from paddock.drivers.local.containment import Notice, Place, Toll
-from paddock.drivers.local.containment.dwell import DWELL_S
+from paddock.drivers.attempts import OOM_SCORES, attempt_of, name_of
+from paddock.drivers.dwell import DWELL_S
+from paddock.drivers.local.containment import Place
 from paddock.drivers.local.containment.leaf import Leaf
-from paddock.drivers.local.containment.victims import KernelLog
+from paddock.drivers.victims import KernelLog
+from paddock.drivers.watched import Notice, Toll
 from paddock.ports import Guarantees
 
-# The kernel adds this to an agent's size, in thousandths of the fleet's wall: one of low priority
-# goes before one of high priority that is larger by less than three quarters of the wall. Raising
-# it is everybody's right.
-OOM_SCORES: Final = {
-    Priority.CRITICAL: 100,
-    Priority.HIGH: 250,
-    Priority.NORMAL: 500,
-    Priority.LOW: 1000,
-}
 LOWER_WALL_SLACK: Final = 16 << 20
 
 log = logging.getLogger("paddock.walls")
@@ -54,6 +46,7 @@ class CgroupContainment:
             kills_whole_tree=True,
             can_freeze="freeze" not in lacks,
             survives_daemon=True,
+            fleet_wall=True,
         )
 
     # -- an attempt's life ----------------------------------------------------------------
@@ -82,7 +75,7 @@ class CgroupContainment:
             attempt = attempt_of(name)
             group = self._fleet.child(name)
             if attempt in attempts and attempt is not None:
-                leaf = Leaf(attempt, group, _walls_of(group), dwell_s=self._dwell_s)
+                leaf = Leaf(attempt, group, group.walls(), dwell_s=self._dwell_s)
                 self._leaves.setdefault(attempt, leaf)
             elif attempt is not None:
                 self._leftovers[name] = group
@@ -132,20 +125,7 @@ class CgroupContainment:
 
     def toll(self, attempt: Attempt, *, failed: bool) -> Toll:
         leaf = self._leaves.get(attempt)
-        if leaf is None:
-            return Toll()
-        try:
-            # Only its own processes: what died at a tool's wall has told so itself.
-            killed = leaf.main.kills() > 0
-            peak = leaf.peak_bytes()
-            own = killed and leaf.group.counters().oom > 0
-            note = leaf.refusals() if failed else None
-        except OSError:
-            return Toll()
-        victim = None
-        if killed:
-            victim = self._kernel_log.victim(name_of(attempt)) or leaf.largest
-        return Toll(own, killed and not own, peak, victim, note)
+        return Toll() if leaf is None else leaf.toll(self._kernel_log, failed=failed)
 
     # -- pressing -------------------------------------------------------------------------
 
@@ -191,10 +171,11 @@ class CgroupContainment:
 
     def _mind_the_wall(self) -> None:
         """Lowered below what is in use, the kernel would kill at once, and whom it likes: the
-        ladder makes room first."""
+        ladder makes room first. Containers are in it, too, so our own leaves are not all."""
         if self._wall_bytes is None:
             return
-        lowest = self._fleet.used_bytes() + LOWER_WALL_SLACK
+        used = held_bytes(self._fleet.path, is_v2=isinstance(self._fleet, Group2)) or 0
+        lowest = used + LOWER_WALL_SLACK
         self._fleet.set(Walls(limit_bytes=max(self._wall_bytes, lowest)))
         if lowest <= self._wall_bytes:
             self._wall_bytes = None
@@ -204,10 +185,3 @@ class CgroupContainment:
             leaf.close()
         self._leaves.clear()
         self._kernel_log.close()
-
-
-def _walls_of(group: Group) -> Walls:
-    names = ("memory.max", "memory.limit_in_bytes")
-    limits = (number(read_or_empty(f"{group.path}/{name}")) for name in names)
-    high = number(read_or_empty(f"{group.path}/memory.high"))
-    return Walls(limit_bytes=next((limit for limit in limits if limit), None), high_bytes=high)

@@ -10,6 +10,7 @@ from typing import Final
 
 from paddock.cgroups.home import Home, NoHome, find_home, move_in
 from paddock.cgroups.mounts import UNIFIED
+from paddock.cgroups.protection import kept_bytes, protect
 from paddock.cgroups.v1 import Group1
 from paddock.cgroups.v2 import Group2
 from paddock.drivers.local.containment import Containment
@@ -41,7 +42,16 @@ def choose(
         if wanted == "cgroup":
             raise NoWalls(f"there are no walls to be had: {error}; try: paddock doctor") from None
         return NoContainment(), f"no walls: {error}; `paddock doctor` says what would help"
+    _protect(home, kept_bytes(wall_bytes))
     return walls, f"cgroup v{home.version} at {home.group.path} ({home.because})"
+
+
+def _protect(home: Home, size_bytes: int) -> None:
+    """No wall: without it agents are held as well, only we are slower on a host without memory."""
+    try:
+        protect(home, size_bytes)
+    except OSError as error:
+        log.warning("daemon and keeper have no memory of their own: %s", error)
 
 
 def _move_in(keeper: Path, instance: str) -> Home:
@@ -56,7 +66,7 @@ def _move_in(keeper: Path, instance: str) -> Home:
             return before
     home = find_home(instance)
     move_in(home)
-    _write_home(keeper, home)
+    write_home(keeper, home)
     return home
 
 
@@ -70,7 +80,7 @@ def read_home(keeper: Path) -> Home | None:
     return Home(group, found["version"], "as before") if group.exists() else None
 
 
-def _write_home(keeper: Path, home: Home) -> None:
+def write_home(keeper: Path, home: Home) -> None:
     group = home.group
     directories = dict(group.directories) if isinstance(group, Group1) else {UNIFIED: group.path}
     record = json.dumps({"version": home.version, "directories": directories})

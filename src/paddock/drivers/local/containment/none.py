@@ -7,7 +7,8 @@ from typing import Final
 
 from paddock.cgroups.group import Walls
 from paddock.core.run import Attempt, Priority
-from paddock.drivers.local.containment import Notice, Place, Toll
+from paddock.drivers.local.containment import Place
+from paddock.drivers.watched import Notice, Toll
 from paddock.ports import Guarantees
 
 _GUARANTEES: Final = Guarantees(

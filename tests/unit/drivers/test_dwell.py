@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from paddock.drivers.local.containment.dwell import DWELL_S, WINDOW_S, Dwell, Reading
+from paddock.drivers.dwell import DWELL_S, WINDOW_S, Dwell, Reading
 
 MIB = 1 << 20
 ROOM = 16 * MIB

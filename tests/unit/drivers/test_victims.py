@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from paddock.drivers.local.containment.victims import KernelLog, largest
+from paddock.drivers.victims import KernelLog, largest
 
 CHOSEN = (
     b"4,1234,5678,-;oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,"

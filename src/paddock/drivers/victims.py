@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from typing import Final
 
 from paddock.core.units import format_size
-from paddock.drivers.local.keeper.members import read_proc
 
 KMSG: Final = "/dev/kmsg"
 RECORD: Final = 8192
@@ -83,11 +82,20 @@ def largest(pids: Iterable[int]) -> str | None:
     size_bytes, pid = max(sizes, default=(0, 0))
     if not size_bytes:
         return None
-    words = read_proc(pid, "cmdline").replace(b"\0", b" ").decode("utf-8", "replace").strip()
+    words = _proc(pid, "cmdline").replace(b"\0", b" ").decode("utf-8", "replace").strip()
     shown = "".join(each if each.isprintable() else "?" for each in words)[:LONGEST_COMMAND]
     return f"{shown or 'a process'} (process {pid}, {format_size(size_bytes)})"
 
 
 def _resident_bytes(pid: int) -> int:
-    fields = read_proc(pid, "statm").split()
+    fields = _proc(pid, "statm").split()
     return int(fields[1]) * PAGE_BYTES if len(fields) > 1 else 0
+
+
+def _proc(pid: int, name: str) -> bytes:
+    """Of one that is gone, nothing."""
+    try:
+        with open(f"/proc/{pid}/{name}", "rb") as file:  # noqa: PTH123  a path object costs as much
+            return file.read()
+    except OSError:
+        return b""

@@ -1,0 +1,250 @@
+"""What comes in: asked before output is moved and told after it (`ports.Capture`).
+
+Decides when a live file is rotated, marks times, rings for those who follow. All of it in the
+loop's thread, in microseconds; files are packed in threads of their own.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from paddock.core.run import Attempt
+from paddock.ports import Launch, Room
+
+from . import names
+from .bells import Bells
+from .free_room import FreeRoom
+from .keeping import Keeping
+from .names import Part
+from .packers import Packing
+from .shelf import opened
+from .tidying import Tidier
+from .times import Marker, records
+from .turns import Turns
+
+# One for two cores: packing is quick, and agents are what the cores are for.
+PACKERS: Final = max(1, min(4, (os.cpu_count() or 1) // 2))
+
+log = logging.getLogger("paddock.logs")
+
+
+@dataclass(slots=True)
+class Inlet:
+    """One attempt whose output comes in."""
+
+    number: int
+    directory: Path
+    marker: Marker
+    base: int  # where its live file begins
+    size: int  # of the live file
+    born_at: float  # of its first byte
+    gap: Part | None = None  # that grows while the disk is too full
+    is_full: bool = False  # to be rotated
+    origin: int | None = None  # where the attempt begins in the stream of its run, once known
+    try_at: int = 0  # of a file that could not be rotated: the size at which to try again
+
+
+@dataclass(slots=True)
+class _About:
+    """What a run is called, and how its output is kept."""
+
+    agent: str
+    keeping: Keeping
+
+
+class Intake:
+    def __init__(
+        self,
+        directory: Path,
+        tidier: Tidier,
+        *,
+        turns: Turns,
+        packers: int = PACKERS,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.usual = Keeping()
+        self.free_room = FreeRoom(directory, now=now)
+        self.bells = Bells()
+        self._directory = directory
+        self._tidier, self._turns = tidier, turns
+        self._now = now
+        self._about: dict[str, _About] = {}
+        self._inlets: dict[Attempt, Inlet] = {}
+        self._newest: dict[str, Inlet] = {}
+        self._packing = Packing(self._tidy, packers)
+
+    # -- what drivers say (ports.Capture) -------------------------------------------------
+
+    def expect(self, launch: Launch) -> int:
+        keeping = Keeping.of(launch.labels, self.usual)
+        self.about(launch.attempt.run, launch.name, keeping)
+        return keeping.alone_bytes
+
+    def room(self, attempt: Attempt) -> Room:
+        inlet = self._inlet(attempt)  # before anything is moved: what lies there is older
+        if self.free_room.is_low():
+            return Room.DISCARD
+        # While one part waits to be packed and the next is full, its agent waits, and nobody else.
+        if inlet is not None and inlet.is_full and self._packing.waiting(attempt.run):
+            return Room.HOLD
+        return Room.KEEP
+
+    def moved(self, attempt: Attempt, size_bytes: int) -> None:
+        inlet = self._inlet(attempt)
+        if inlet is None or size_bytes <= inlet.size:
+            return
+        now = self._now()
+        newest = self._newest.get(attempt.run)
+        if newest is not None and newest is not inlet:
+            newest.origin = None  # an older attempt still writes: the newer one begins later
+        if not inlet.size:
+            inlet.born_at, inlet.gap = now, None
+        self._mark(inlet, now)
+        self.free_room.took(size_bytes - inlet.size)
+        inlet.size = size_bytes
+        inlet.is_full = size_bytes >= max(self._limit(attempt.run, inlet, now), inlet.try_at)
+        if inlet.is_full and not self._packing.waiting(attempt.run):
+            self._rotate(attempt, inlet)
+        self.bells.ring(attempt.run)
+
+    def discarded(self, attempt: Attempt, count: int, *, lines: int) -> None:
+        """Written down at once: what is not kept is counted, whatever happens to us."""
+        self.free_room.not_kept(count, lines)
+        inlet = self._inlet(attempt, make=True)
+        if inlet is None or (inlet.size and not self._rotate(attempt, inlet)):
+            return
+        before, start = inlet.gap, inlet.base
+        if before is not None:
+            start, lines = before.start, lines + (before.lines or 0)
+        after = names.gap(attempt.number, start, inlet.base + count, lines)
+        try:
+            self._tidier.widen(inlet.directory, before, after)
+        except OSError as error:
+            log.error("%d bytes of %s were not kept: %s", count, attempt.run, error)
+            return
+        inlet.gap, inlet.base = after, after.end
+
+    def refused(self, attempt: Attempt) -> None:  # noqa: ARG002
+        self.free_room.refused()
+
+    def closed(self, attempt: Attempt) -> None:
+        """One that gathered much while no daemon was there has its turn now."""
+        inlet = self._inlet(attempt)
+        if inlet is not None:
+            if inlet.size >= self._limit(attempt.run, inlet, self._now()):
+                self._rotate(attempt, inlet)
+            del self._inlets[attempt]
+            if self._newest.get(attempt.run) is inlet:
+                del self._newest[attempt.run]
+        self.bells.ring(attempt.run)
+
+    # -- beside them ----------------------------------------------------------------------
+
+    def about(self, run: str, agent: str, keeping: Keeping) -> None:
+        self._about[run] = _About(agent or run, keeping)
+
+    def rotate(self, attempt: Attempt) -> None:
+        """Now, whatever its size."""
+        inlet = self._inlet(attempt)
+        if inlet is not None:
+            self._rotate(attempt, inlet)
+
+    def forget(self, run: str) -> None:
+        self._about.pop(run, None)
+        self._newest.pop(run, None)
+        for attempt in [attempt for attempt in self._inlets if attempt.run == run]:
+            del self._inlets[attempt]
+
+    def newest(self, run: str) -> Inlet | None:
+        """Of the attempt that writes now, if one does. Where its bytes lie is true until the loop
+        has its next turn: ask there."""
+        return self._newest.get(run)
+
+    def tidy_soon(self, run: str) -> None:
+        self._packing.ask(run)
+
+    def settle(self) -> None:
+        """Until nothing waits to be packed."""
+        self._packing.settle()
+
+    def close(self) -> None:
+        self._packing.close()
+
+    def _limit(self, run: str, inlet: Inlet, now: float) -> int:
+        about = self._about.get(run)
+        keeping = self.usual if about is None else about.keeping
+        return keeping.limit_bytes(size_bytes=inlet.size, age_s=now - inlet.born_at)
+
+    def _inlet(self, attempt: Attempt, *, make: bool = False) -> Inlet | None:
+        """None before the first byte: directories come with it, unless they are asked for."""
+        found = self._inlets.get(attempt)
+        if found is not None or not names.SAFE_RUN.fullmatch(attempt.run):
+            return found
+        directory = self._directory / attempt.run
+        if make:
+            with suppress(OSError):
+                directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = self._turns.steadily(attempt.run, lambda: _looked_up(directory, attempt.number))
+        if found is not None:
+            self._inlets[attempt] = found
+            newest = self._newest.get(attempt.run)
+            if newest is None or newest.number < attempt.number:
+                self._newest[attempt.run] = found
+        return found
+
+    def _rotate(self, attempt: Attempt, inlet: Inlet) -> bool:
+        about = self._about.get(attempt.run)
+        agent = attempt.run if about is None else about.agent
+        number = attempt.number
+        try:
+            part = self._tidier.rotate(inlet.directory, agent, attempt=number, base=inlet.base)
+        except OSError as error:
+            log.warning("the output of %s goes on in one file: %s", attempt.run, error)
+            part = None
+        inlet.is_full = False
+        if part is None:
+            inlet.try_at = 2 * inlet.size
+            return False
+        inlet.base, inlet.size, inlet.gap, inlet.try_at = part.end, 0, None, 0
+        self._packing.ask(attempt.run, waiting=1)
+        return True
+
+    def _mark(self, inlet: Inlet, now: float) -> None:
+        if not inlet.marker.is_due(now):
+            inlet.marker.wrote(now)
+            return
+        with suppress(OSError), opened(inlet.directory) as handle:
+            if handle is not None:
+                inlet.marker.mark(handle, inlet.base + inlet.size, now)
+
+    def _tidy(self, run: str) -> bool:
+        """In a packer's thread. Of a run that nobody told us about nothing is let go."""
+        about = self._about.get(run)
+        keeping = Keeping(full=True) if about is None else about.keeping
+        return self._tidier.tidy(self._directory / run, keeping)
+
+
+def _looked_up(directory: Path, attempt: int) -> Inlet | None:
+    with opened(directory) as handle:
+        if handle is None:
+            return None
+        base, size, written_at = 0, 0, 0.0
+        for name in os.listdir(handle):  # noqa: PTH208
+            part = names.parsed(name)
+            if part is not None and part.attempt == attempt:
+                base = max(base, part.end)
+        with suppress(FileNotFoundError):
+            facts = os.stat(names.live_name(attempt), dir_fd=handle, follow_symlinks=False)
+            size, written_at = facts.st_size, facts.st_mtime
+        times = names.times_name(attempt)
+        begun = [at for start, at, _ in records(handle, times) if start >= base]
+        marker = Marker(times, written_at=written_at)
+        born_at = begun[0] if begun else written_at
+        return Inlet(attempt, directory, marker, base, size, born_at)

@@ -1,0 +1,319 @@
+"""Where an attempt stands: its workspace, scratch and ports. Laid before it begins, cleared after.
+
+A workspace may take as long as a clone takes: it is made in a thread, and the loop is told when it
+is there. All else is a directory and a number, and is there at once. What is laid is found again
+by the next daemon: the name of the scratch directory says whose it is and which ports it has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import re
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from paddock.core.events import Emptied, Event, SpawnFailed, StartPutOff, StartTakesLonger
+from paddock.core.run import Attempt
+from paddock.ports import Launch
+from paddock.workspaces.errors import Busy, GitLocked, GitTimedOut, NoRoom, WorkspaceError
+from paddock.workspaces.port_blocks import Block, PortBlocks
+from paddock.workspaces.processes import end_all
+from paddock.workspaces.progress import Progress
+from paddock.workspaces.room import Room
+from paddock.workspaces.scratch import VARIABLE as SCRATCH
+from paddock.workspaces.scratch import Scratch
+from paddock.workspaces.size_rules import Answer
+from paddock.workspaces.sources import Manner
+from paddock.workspaces.strategy import choose
+
+REPOSITORY_LABEL: Final = "repo"  # what is asked for, as JSON: see `Wanted`
+# The whole address where it holds a password: environments go with the end and show nowhere.
+ADDRESS: Final = "PADDOCK_REPOSITORY"
+GC_S: Final = 3600.0
+AT_ONCE: Final = 4
+STILL_S: Final = 15.0  # well within the patience for a start
+RETRY_S: Final = 2.0
+SPARE_BLOCKS: Final = 64
+_NAME: Final = re.compile(r"(.+)\.([0-9]+)\.p([0-9]{5})")
+_PASSING: Final = (Busy, GitLocked, GitTimedOut)
+
+Begin = Callable[[Launch], None]
+
+log = logging.getLogger("paddock.grounds")
+
+
+class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Which repository, and how much of it. Lies in the recipe's labels."""
+
+    repository: str  # a path, or an address
+    branch: str | None = None
+    shallow: bool = False
+    sparse: tuple[str, ...] = ()
+    submodules: bool = False
+
+    @property
+    def place(self) -> Path | str:
+        return Path(self.repository) if self.repository.startswith("/") else self.repository
+
+    @property
+    def manner(self) -> Manner:
+        if not (self.shallow or self.sparse):
+            return Manner(submodules=self.submodules)
+        local = self.repository.startswith("/")
+        answer = Answer.SPARSE if self.sparse else Answer.SHALLOW
+        strategy = choose(local=local, answer=answer, sparse=self.sparse)
+        return Manner(strategy=strategy, submodules=self.submodules)
+
+
+@dataclass(slots=True)
+class _Laid:
+    scratch: str
+    block: Block
+    has_workspace: bool = True
+
+
+@dataclass(slots=True)
+class _Coming:
+    """A workspace that is being made."""
+
+    begin: Begin
+    said: str = "its workspace is being made"
+    told: str = ""
+    still: asyncio.TimerHandle | None = None
+
+
+class Grounds:
+    def __init__(self, room: Room, scratch: Scratch, blocks: PortBlocks, *, spare: int = 0) -> None:
+        """`spare`: workspaces that are made in advance, of repositories in use."""
+        self.room = room
+        self._slots = spare
+        self.tell: Callable[[Event], None] = lambda _: None
+        self._scratch = scratch
+        self._blocks = blocks
+        self._laid: dict[Attempt, _Laid] = {}
+        self._coming: dict[Attempt, _Coming] = {}
+        self._spare: list[Block] = []
+        self._makers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="workspaces")
+        self._sweepers = ThreadPoolExecutor(1, thread_name_prefix="sweeping")
+
+    # -- before ---------------------------------------------------------------------------
+
+    def lay(self, launch: Launch, begin: Begin) -> None:
+        """`begin` is called with where it stands: at once, or when its workspace is there."""
+        wanted = launch.labels.get(REPOSITORY_LABEL)
+        if wanted is None:
+            self._begin(launch, begin)
+        elif launch.attempt not in self._coming:
+            self._make(launch, _wanted_by(launch), begin)
+
+    def _begin(self, launch: Launch, begin: Begin) -> None:
+        try:
+            laid = self._laid.get(launch.attempt) or self._own(launch.attempt)
+        except (OSError, WorkspaceError) as error:
+            self._fail(launch.attempt, f"no scratch or ports for it: {error}", passing=True)
+            return
+        self._laid[launch.attempt] = laid
+        laid.has_workspace = REPOSITORY_LABEL in launch.labels
+        path = self._scratch.path(laid.scratch)
+        ours = {**launch.ours, **laid.block.environment(), SCRATCH: str(path)}
+        begin(replace(launch, ours=ours, reach=(*launch.reach, path)))
+
+    def _own(self, attempt: Attempt) -> _Laid:
+        who = f"{attempt.run}.{attempt.number}"
+        block = self._spare.pop() if self._spare else self._blocks.take(who)
+        try:
+            name = f"{who}.p{block.base}"
+            self._scratch.make(name)
+        except BaseException:
+            self._spare.append(block)
+            raise
+        return _Laid(name, block, has_workspace=False)
+
+    def _make(self, launch: Launch, wanted: Wanted, begin: Begin) -> None:
+        attempt, loop = launch.attempt, asyncio.get_running_loop()
+        self._coming[attempt] = coming = _Coming(begin)
+        coming.still = loop.call_later(STILL_S, self._still, attempt)
+        work = partial(self._tried, attempt.run, wanted, partial(self._progress, coming))
+        task = loop.run_in_executor(self._makers, work)
+        task.add_done_callback(lambda done: self._came(launch, coming, done))
+
+    def _tried(
+        self, run: str, wanted: Wanted, tell: Callable[[Progress], None]
+    ) -> tuple[Path, Path] | Exception:
+        """In a thread. An error is what came of it: a daemon that has stopped reads no futures."""
+        try:
+            return self._made(run, wanted, tell)
+        except Exception as error:  # noqa: BLE001 - told to whoever asked
+            return error
+
+    def _made(
+        self, run: str, wanted: Wanted, tell: Callable[[Progress], None]
+    ) -> tuple[Path, Path]:
+        """The workspace, and what must be reached for git to work in it."""
+        path = self.room.prepare(
+            run,
+            repository=wanted.place,
+            branch=wanted.branch,
+            manner=replace(wanted.manner, tell=tell),
+        )
+        if self._slots:
+            self._makers.submit(self._refill, wanted)
+        record = self.room.record(run)
+        return path, Path(record.common) if record is not None else path
+
+    def _refill(self, wanted: Wanted) -> None:
+        try:
+            self.room.refill(
+                wanted.place, branch=wanted.branch, want=self._slots, manner=wanted.manner
+            )
+        except (OSError, WorkspaceError) as error:
+            log.info("no workspace in advance: %s", error)
+
+    @staticmethod
+    def _progress(coming: _Coming, progress: Progress) -> None:
+        """From the thread: only a word is replaced."""
+        coming.said = f"its workspace is being made: {progress.phase} {progress.percent} %"
+
+    def _still(self, attempt: Attempt) -> None:
+        coming = self._coming.get(attempt)
+        if coming is None:
+            return
+        coming.still = asyncio.get_running_loop().call_later(STILL_S, self._still, attempt)
+        self.tell(StartTakesLonger(0.0, attempt, coming.said))
+
+    def _came(
+        self, launch: Launch, coming: _Coming, done: asyncio.Future[tuple[Path, Path] | Exception]
+    ) -> None:
+        attempt = launch.attempt
+        if coming.still is not None:
+            coming.still.cancel()
+        if done.cancelled():
+            return
+        if self._coming.get(attempt) is not coming:
+            self._aside(self.room.release, attempt.run)  # it was stopped meanwhile
+            return
+        del self._coming[attempt]
+        came = done.result()
+        if isinstance(came, tuple):
+            path, objects = came
+            there = replace(launch, directory=path, reach=(*launch.reach, objects))
+            self._begin(there, coming.begin)
+        else:
+            self._not_made(attempt, came)
+
+    def _not_made(self, attempt: Attempt, error: Exception) -> None:
+        if isinstance(error, NoRoom):
+            self.tell(StartPutOff(0.0, attempt, str(error), RETRY_S))
+        elif isinstance(error, WorkspaceError | OSError):
+            passing = isinstance(error, _PASSING)
+            self._fail(attempt, f"no workspace: {error}", passing=passing)
+        else:
+            log.error("a workspace failed", exc_info=error)
+            self._fail(attempt, "no workspace: paddock met a bug, see its log", passing=False)
+
+    def _fail(self, attempt: Attempt, reason: str, *, passing: bool) -> None:
+        self.tell(SpawnFailed(0.0, attempt, reason, permanent=not passing))
+
+    def is_coming(self, attempt: Attempt) -> bool:
+        return attempt in self._coming
+
+    def drop(self, attempt: Attempt) -> None:
+        """It is not wanted any more: nobody waits for git to end."""
+        if self._coming.pop(attempt, None) is not None:
+            self.tell(Emptied(0.0, attempt))
+
+    # -- after ----------------------------------------------------------------------------
+
+    def clear(self, attempt: Attempt) -> None:
+        """Its processes are gone."""
+        laid = self._laid.pop(attempt, None)
+        if laid is None:
+            return
+        self._give_back(laid.block)
+        if laid.has_workspace:
+            self._aside(self._leave_workspace, attempt.run)
+        try:
+            os.rmdir(self._scratch.path(laid.scratch))  # noqa: PTH106 - most have left nothing
+        except FileNotFoundError:
+            pass
+        except OSError:
+            self._aside(self._remove_scratch, laid.scratch)
+
+    def _leave_workspace(self, run: str) -> None:
+        if self.room.record(run) is not None:
+            self.room.release(run)
+
+    def _remove_scratch(self, name: str) -> None:
+        for reason in self._scratch.remove(name):
+            log.warning("scratch is left: %s", reason)
+
+    def _give_back(self, block: Block) -> None:
+        """Kept for the next: a look at ten ports takes half a millisecond."""
+        if len(self._spare) < SPARE_BLOCKS:
+            self._spare.append(block)
+        else:
+            block.close()
+
+    def _aside(self, work: Callable[..., object], *words: object) -> None:
+        def done(future: asyncio.Future[object]) -> None:
+            error = None if future.cancelled() else future.exception()
+            if error is not None:
+                log.warning("clearing up after %s: %s", words, error)
+
+        loop = asyncio.get_running_loop()
+        loop.run_in_executor(self._sweepers, partial(work, *words)).add_done_callback(done)
+
+    # -- after a restart ------------------------------------------------------------------
+
+    def adopt(self, attempts: Collection[Attempt]) -> None:
+        """Those that live keep their ports and scratch; what nobody has goes."""
+        for name in self._scratch.names():
+            found = _NAME.fullmatch(name)
+            if found is None or (attempt := Attempt(found[1], int(found[2]))) not in attempts:
+                self._aside(self._remove_scratch, name)
+                continue
+            block = self._blocks.retake(int(found[3]), attempt.run)
+            self._laid[attempt] = _Laid(name, block or Block(int(found[3]), 0, ()))
+        self._aside(self._tidy, frozenset(attempt.run for attempt in attempts))
+
+    def _tidy(self, living: frozenset[str]) -> None:
+        self._scratch.sweep()
+        for record in self.room.records():
+            if record.name not in living:
+                self.room.release(record.name)
+
+    async def tend(self) -> None:
+        """What was idle for too long goes, if nothing is lost with it."""
+        while True:
+            await asyncio.sleep(GC_S)
+            self._aside(self._collect)
+
+    def _collect(self) -> None:
+        for judged in self.room.gc():
+            if judged.removed:
+                log.info("workspace %s was removed: %s", judged.path, judged.because)
+
+    def close(self) -> None:
+        for coming in self._coming.values():
+            if coming.still is not None:
+                coming.still.cancel()
+        self._coming.clear()
+        for block in (*self._spare, *(laid.block for laid in self._laid.values())):
+            block.close()
+        for threads in (self._makers, self._sweepers):
+            threads.shutdown(wait=False, cancel_futures=True)
+        end_all()
+
+
+def _wanted_by(launch: Launch) -> Wanted:
+    wanted = msgspec.json.decode(launch.labels[REPOSITORY_LABEL], type=Wanted)
+    whole = launch.environment.get(ADDRESS)
+    return wanted if whole is None else msgspec.structs.replace(wanted, repository=whole)

@@ -1,0 +1,142 @@
+"""Draining a FIFO: in order and whole, at once or by a thread, and never at the loop's expense."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from paddock.core.run import Attempt
+from paddock.drivers.container import drain as container
+from paddock.drivers.draining import Drain, Ends
+from paddock.drivers.local import drain as local
+from paddock.drivers.local.keeper.output import open_fifo
+from paddock.drivers.pouring import KEEP_ALL
+from paddock.logs.keeping import Keeping
+from paddock.logs.output import OutputStore
+
+A = Attempt("run", 1)
+Make = Callable[[Path, OutputStore], Drain]
+
+
+def of_local(directory: Path, store: OutputStore) -> Drain:
+    fifos = (f"{directory}/fifo", "")
+    segment = f"{directory}/output/run/1.log"
+    return local.drain_of(fifos, segment, lambda _: None, attempt=A, capture=store.intake)
+
+
+def of_container(directory: Path, store: OutputStore) -> Drain:
+    words = (f"{directory}/fifo", f"{directory}/output/run/1.log", lambda _: None)
+    return container.drain_of(*words, attempt=A, capture=store.intake)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():
+            await asyncio.sleep(0.002)
+
+
+def written_in_a_thread(fifo: str, data: bytes) -> threading.Thread:
+    def write() -> None:
+        with open(fifo, "wb", buffering=0) as file:  # noqa: PTH123
+            left = data
+            while left:
+                left = left[file.write(left) :]
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("make", [of_local, of_container])
+def test_a_flood_comes_through_whole_and_rotated(tmp_path: Path, make: Make) -> None:
+    data = b"".join(b"line %d\n" % n for n in range(400_000))
+
+    async def scenario() -> None:
+        os.mkfifo(tmp_path / "fifo")
+        store = OutputStore(tmp_path / "output", packers=1)
+        store.intake.about("run", "flood", Keeping(buffer_bytes=1 << 20, full=True))
+        drain = make(tmp_path, store)
+        thread = written_in_a_thread(f"{tmp_path}/fifo", data)
+        await until(lambda: not thread.is_alive())
+        await until(drain.empty)
+        drain.close()
+        store.intake.settle()
+        store.close()
+        assert store.size("run") == len(data)
+        found = b""
+        while piece := store.read("run", len(found), 1 << 20):
+            found += piece
+        assert found == data
+        assert len(list((tmp_path / "output/run").glob("agent_flood_*.log.gz"))) > 1
+
+    asyncio.run(scenario())
+
+
+def test_while_a_disk_is_slow_the_loop_goes_on_and_closing_waits(tmp_path: Path) -> None:
+    """The thread that moves is in the kernel's hands; whoever closes must not leave it there."""
+    go_on, is_in = threading.Event(), threading.Event()
+
+    def keep(fifo_fd: int, most: int) -> int:
+        is_in.set()
+        assert go_on.wait(10)
+        return len(os.read(fifo_fd, most))
+
+    async def scenario() -> None:
+        os.mkfifo(tmp_path / "fifo")
+        writer = os.open(tmp_path / "fifo", os.O_RDWR)
+        ends = Ends(lambda: open_fifo(f"{tmp_path}/fifo"), keep, "file")
+        drain = Drain(ends, lambda _: None, attempt=A, capture=KEEP_ALL)
+        os.write(writer, b"x" * 60_000)
+        await until(is_in.is_set)
+        assert not drain.empty(), "what is on its way is not there yet"
+        asyncio.get_running_loop().call_later(0.05, go_on.set)
+        await asyncio.sleep(0.1)  # the loop is free: the call above comes
+        await until(drain.empty)
+        is_in.clear()
+        go_on.clear()
+        os.write(writer, b"x" * 60_000)
+        await until(is_in.is_set)
+        threading.Timer(0.05, go_on.set).start()
+        drain.close()
+        assert go_on.is_set(), "nobody moves a byte after that"
+        os.close(writer)
+
+    asyncio.run(scenario())
+
+
+def a_scenario_without_room(tmp_path: Path, *, burst: int) -> Callable[[], Awaitable[None]]:
+    def keep(*_: int) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    async def scenario() -> None:
+        os.mkfifo(tmp_path / "fifo")
+        writer = os.open(tmp_path / "fifo", os.O_RDWR | os.O_NONBLOCK)
+        store = OutputStore(tmp_path / "output", packers=0)
+        ends = Ends(lambda: open_fifo(f"{tmp_path}/fifo"), keep, "file")
+        drain = Drain(ends, lambda _: None, attempt=A, capture=store.intake)
+        count = 0
+        for _ in range(20):
+            with suppress(BlockingIOError):
+                count += os.write(writer, b"x" * (burst - 1) + b"\n")
+            await asyncio.sleep(0.005)
+        await until(drain.empty)
+        assert store.missing("run").bytes == count > 5 * burst
+        assert store.notices()
+        drain.close()
+        os.close(writer)
+
+    return scenario
+
+
+@pytest.mark.parametrize("burst", [100, 60_000])
+def test_where_there_is_no_room_the_agent_goes_on_and_bytes_are_counted(
+    tmp_path: Path, burst: int
+) -> None:
+    asyncio.run(a_scenario_without_room(tmp_path, burst=burst)())  # type: ignore[arg-type]
