@@ -14,6 +14,7 @@ from paddock.client import Client
 from tests.architecture.source import PROJECT
 from tests.kit.desk import ServedDesk, an_agent
 from tests.kit.raw_http import ask
+from tests.kit.repositories import a_repository
 
 DOCUMENT = document(ROUTES)
 
@@ -49,7 +50,9 @@ def test_real_answers_fit(desk: ServedDesk, client: Client, route: Any) -> None:
     if isinstance(route.gives, str):
         return
     runs = [an_agent("one", "exit=1"), an_agent("two", "sleep=60"), an_agent("bad", "exit=2")]
-    client.submit(desk.order(*runs, an_agent("top", needs=("two",))))
+    answered = client.submit(desk.order(*runs, an_agent("top", needs=("two",))))
+    assert desk.room is not None
+    desk.room.prepare(answered.runs[0].id, repository=a_repository(desk.home / "repository"))
     client.wait(["one", "bad"])
     answer = ask(desk.places.socket, "GET", route.path.replace("{run}", "one"))
     _check(route.gives, answer.json, route)
@@ -58,12 +61,16 @@ def test_real_answers_fit(desk: ServedDesk, client: Client, route: Any) -> None:
 
 
 def test_answers_to_changes_fit(desk: ServedDesk, client: Client) -> None:
-    client.submit(desk.order(an_agent("one", "sleep=60")))
+    [one] = client.submit(desk.order(an_agent("one", "sleep=60"))).runs
+    assert desk.room is not None
+    desk.room.prepare(one.id, repository=a_repository(desk.home / "repository"))
     for path, body in (
         ("/v1/runs/one/priority", b'{"priority": "high"}'),
         ("/v1/kill", b'{"runs": ["one"]}'),
         ("/v1/wait", b'{"runs": ["one"]}'),
         ("/v1/runs/one/retry", b'{"key": "another-key"}'),
+        ("/v1/workspaces/check", b""),
+        ("/v1/workspaces/gc", b'{"dry_run": true}'),
     ):
         route = next(r for r in ROUTES if r.path.replace("{run}", "one") == path)
         answer = ask(desk.places.socket, "POST", path, body)

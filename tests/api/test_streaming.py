@@ -49,6 +49,66 @@ def test_the_last_lines_are_enough(desk: ServedDesk, client: Client) -> None:
     assert ask(desk.places.socket, "GET", f"/v1/runs/{run.id}/log?lines=1&from=1").status == 400
 
 
+def test_records_say_their_place_and_what_is_missing(desk: ServedDesk, client: Client) -> None:
+    [run] = client.submit(desk.order(an_agent("talks"))).runs
+    client.wait([run.id])
+    written = b"".join(b"line %d\n" % n for n in range(2_000))
+    desk.output.append(Attempt(run.id, 1), written)
+    records = list(client.log_records(run.id))
+    assert b"".join(record.data for record in records) == written
+    assert [record.at for record in records] == list(range(0, len(written), 4096))
+    desk.output.intake.discarded(Attempt(run.id, 1), 500, lines=7)
+    desk.output.append(Attempt(run.id, 1), b"after\n")
+    gap, last = list(client.log_records(run.id, from_byte=len(written)))
+    assert (gap.at, gap.data, gap.missing_bytes, gap.missing_lines) == (last.at, b"", 500, 7)
+    assert (last.at, last.data) == (len(written) + 500, b"after\n")
+    assert b"".join(client.log(run.id)) == written + b"after\n"
+    answer = ask(desk.places.socket, "GET", f"/v1/runs/{run.id}/log")
+    assert answer.headers["paddock-missing-bytes"] == "500"
+    assert answer.headers["paddock-missing-lines"] == "7"
+
+
+def test_a_follower_hears_of_a_gap_as_it_comes(desk: ServedDesk, client: Client) -> None:
+    [run] = client.submit(desk.order(an_agent("talks", "print=hello", "sleep=60"))).runs
+    records = client.log_records(run.id, follow=True)
+    assert next(records).data == b"hello\n"
+    attempt = Attempt(run.id, 1)
+    desk.now(lambda: desk.output.intake.discarded(attempt, 10, lines=1))
+    desk.now(lambda: desk.output.append(attempt, b"on\n"))
+    found = [next(records)]
+    while not found[-1].data:
+        found.append(next(records))
+    assert sum(record.missing_bytes for record in found) == 10
+    assert found[-1].at == 16
+    records.close()  # type: ignore[attr-defined]
+
+
+def test_since_is_a_time_and_goes_with_lines(desk: ServedDesk, client: Client) -> None:
+    script = ("print=a", "print=b", "sleep=2.2", "print=c", "print=d")
+    [run] = client.submit(desk.order(an_agent("talks", *script))).runs
+    begun = time.time()
+    client.wait([run.id])
+
+    def since(at: float, **more: Any) -> bytes:
+        records = client.log_records(run.id, since_at=at, **more)
+        return b"".join(record.data for record in records)
+
+    assert since(begun + 1.5) == b"c\nd\n"
+    assert since(begun - 60, lines=3) == b"b\nc\nd\n"
+    assert since(begun + 1.5, lines=1) == b"d\n"
+    assert since(begun + 60) == b""
+    for wrong in ("soon", "-1", "nan", "1e300"):
+        query = f"/v1/runs/{run.id}/log?since={wrong}"
+        assert ask(desk.places.socket, "GET", query).status == 400
+
+
+def test_a_disk_nearly_full_is_in_the_status(desk: ServedDesk, client: Client) -> None:
+    assert client.status().notices == ()
+    desk.now(lambda: desk.output.intake.refused(Attempt("a", 1)))
+    [notice] = client.status().notices
+    assert notice.startswith("the disk is nearly full")
+
+
 def test_all_attempts_are_one_stream(desk: ServedDesk, client: Client) -> None:
     [run] = client.submit(desk.order(an_agent("talks", "print=first"))).runs
     client.wait([run.id])

@@ -178,7 +178,6 @@ def test_a_circle_is_refused(desk: ServedDesk, client: Client) -> None:
     ("changes", "message"),
     [
         ({"command": (), "agent": "claude", "prompt": "x"}, "say the agent's whole command"),
-        ({"repo": "/tmp"}, "say the directory to run in"),
         (
             {"driver": "container"},
             "the driver container needs podman or docker, and neither is installed; use fake",
@@ -271,6 +270,7 @@ def test_the_recipe_holds_what_was_asked_for(desk: ServedDesk, client: Client) -
         "cpu": "1.5",
         "pids": "64",
         "memory_high": str(GIB // 2),
+        "logs": "10485760 52428800 3 0",
         "umask": "027",
         "fleet": "f",
         "on_end": "notify",

@@ -27,7 +27,13 @@ RUN = RunRequest(
     timeout_s=90.0,
     soft_timeout_s=30.0,
     complexity="simple",
-    dir="/work",
+    repo="/work/shop",
+    branch="main",
+    shallow=True,
+    sparse=("src/web",),
+    submodules=True,
+    any_size=True,
+    ready_marker="tests green",
     role="quality",
     model="large",
     group="coder",
@@ -141,6 +147,28 @@ SHAPES: dict[str, Any] = {
     "Await": v.Await(runs=("review",), timeout_s=5.0),
     "StopDaemon": v.StopDaemon(kill=True),
     "Uploaded": v.Uploaded(token="0123456789abcdef", size=5),
+    "DiffView": v.DiffView(
+        text="diff --git a/x b/x\n", cut=True, raw=b"diff", path="/w/abcdefgh", branch="paddock/a"
+    ),
+    "WorkspaceView": v.WorkspaceView(
+        run="abcdefgh",
+        name="review",
+        path="/w/abcdefgh",
+        repository="/work/shop",
+        branch="paddock/abcdefgh",
+        state="idle",
+        idle_s=1.5,
+        made_at=2.5,
+    ),
+    "ClearWorkspaces": v.ClearWorkspaces(dry_run=True),
+    "ClearedView": v.ClearedView(
+        path="/w/abcdefgh",
+        run="abcdefgh",
+        name="review",
+        repository="/work/shop",
+        done="kept",
+        because="not committed: x",
+    ),
 }
 
 

@@ -41,6 +41,7 @@ class Stream:
 
     pieces: AsyncGenerator[bytes, None]
     media_type: str
+    headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ async def send_body(send: Send, status: int, body: bytes) -> None:
 
 async def _send_stream(stream: Stream, receive: Receive, send: Send, *, path: str) -> None:
     first = await anext(stream.pieces)
-    headers = [(b"content-type", stream.media_type.encode()), _FRESH]
+    headers = [(b"content-type", stream.media_type.encode()), _FRESH, *stream.headers]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": first, "more_body": True})
     sending = asyncio.ensure_future(_send_pieces(stream, send))

@@ -39,8 +39,11 @@ from . import views_of
 from .asking import Asked
 from .bodies import MIB
 from .desk import Desk
+from .ids import find_ids
 from .problems import bad_request, has_ended, not_found, raise_any, refused
-from .submitting import LARGEST, alone, answer_one, find_ids
+from .receipts import receipt_of_one
+from .repositories import SECRET_LABEL
+from .submitting import LARGEST, alone
 
 MOST_KILLED: Final = 10_000
 # Asked together they are remembered together: ten thousand one by one would take a minute.
@@ -116,6 +119,9 @@ async def _retry(desk: Desk, body: Again, run: Run) -> Submission:
             raise refused(f"{name} ({run.id}): how it was started is no longer known")
         if recipe.stdin is not None:
             raise r.no_stdin_left(name)
+        if SECRET_LABEL in recipe.labels:
+            said = "the password in its repository's address was not kept"
+            raise refused(f"{name} ({run.id}): {said}: submit it anew")
         await desk.aside(lambda: r.check_directory(str(recipe.directory)))
         spec = structs.replace(run.spec, id=new, needs=(), heartbeat=None)
         environment = r.outside_environment(body.environment)
@@ -125,7 +131,7 @@ async def _retry(desk: Desk, body: Again, run: Run) -> Submission:
         raise_any(
             await desk.supervisor.ask(lambda now: Submitted(now, (spec,)), recipes={new: once_more})
         )
-    return answer_one(desk, new, name)
+    return receipt_of_one(desk, new, name)
 
 
 async def priority(desk: Desk, asked: Asked) -> RunView:

@@ -7,20 +7,25 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final, Protocol, TypeVar
 
 from paddock import __version__
 from paddock.config.places import Places
 from paddock.core.run import Run
+from paddock.logs.bells import Bell
+from paddock.logs.shelf import Missing, Piece
 from paddock.ports import Recipe
 from paddock.supervisor.loop import Supervisor
 from paddock.wire.views import DaemonView
+from paddock.workspaces.room import Room
 
 from .bodies import Bodies
 from .defaults import DefaultsOf
 from .known import KnownIds, TrustedDirectories
 from .problems import Declined, ambiguous, not_found
+from .repositories import Sizes
 from .telling import Told
 
 T = TypeVar("T")
@@ -37,10 +42,26 @@ class Output(Protocol):
 
     def size(self, run: str) -> int: ...
 
-    def read(self, run: str, from_byte: int, most: int) -> bytes: ...
+    def piece(self, run: str, from_byte: int, most: int) -> Piece:
+        """From there, or from the next byte that is kept."""
+
+    def fresh(self, run: str, from_byte: int, most: int) -> Piece:
+        """The same at the end of it, quickly, in the loop."""
 
     def tail(self, run: str, lines: int) -> int:
         """Where the last lines begin."""
+
+    def since(self, run: str, at: float) -> int:
+        """Where what was written from that time on begins."""
+
+    def missing(self, run: str) -> Missing:
+        """What is not kept any more."""
+
+    def listening(self, run: str) -> AbstractContextManager[Bell]:
+        """A bell that is rung when it has written something."""
+
+    def readers(self) -> int:
+        """How many listen."""
 
 
 def _nobody() -> int | None:
@@ -53,6 +74,10 @@ def _no_stop(*, kill: bool) -> None:  # noqa: ARG001
 
 def _no_box(run: str) -> dict[str, str] | None:  # noqa: ARG001
     return None
+
+
+def _no_notices() -> tuple[str, ...]:
+    return ()
 
 
 def _no_beats(name: str, recipe: Recipe) -> None:
@@ -72,6 +97,8 @@ class Facts:
     # `Endings.beat_while`: a heartbeat goes when the runs of its submission have ended.
     beat_while: Callable[[str, Recipe], None] = _no_beats
     black_box: Callable[[str], dict[str, str] | None] = _no_box
+    notices: Callable[[], tuple[str, ...]] = _no_notices
+    workspaces: Room | None = None  # without: no run has a repository
     started_at: float = field(default_factory=time.monotonic)
 
     def view(self) -> DaemonView:
@@ -97,6 +124,7 @@ class Desk:
         self.defaults = DefaultsOf()
         self.ids = KnownIds(supervisor)
         self.trusted = TrustedDirectories(facts.places.state)
+        self.sizes = Sizes()
         # Submissions by their key, with those that wait for the end of the first.
         self.under_way: dict[str, list[asyncio.Future[None]]] = {}
         self.closing = asyncio.Event()  # set: whoever waits is answered with what is true now

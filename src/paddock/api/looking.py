@@ -37,7 +37,9 @@ STATES: Final[tuple[str, ...]] = get_args(StateWord)
 
 
 async def status(desk: Desk, _asked: Asked) -> StatusView:
-    return views_of.status_view(desk.supervisor)
+    status = views_of.status_view(desk.supervisor)
+    status.notices = desk.facts.notices()
+    return status
 
 
 async def daemon(desk: Desk, _asked: Asked) -> DaemonView:

@@ -35,6 +35,11 @@ def refused(message: str) -> Declined:
     return Declined(409, "refused", message)
 
 
+def large(message: str) -> Declined:
+    """A question: asked again with an answer, it may be taken."""
+    return Declined(409, "large", message)
+
+
 def has_ended(message: str) -> Declined:
     return Declined(409, "ended", message)
 

@@ -17,11 +17,13 @@ import msgspec
 from paddock.config.layers import PROFILE_VARIABLE
 from paddock.config.places import STATE_VARIABLE, Places
 from paddock.config.policy import RunDefaults
+from paddock.logs.keeping import LOGS_LABEL, logs_label
 from paddock.ports import Driver, Recipe
 from paddock.wire.run_request import RunRequest, memory_high_bytes
 from paddock.wire.views import Submit
 
 from .problems import Declined, bad_request, refused
+from .repositories import labels_of, variables_of
 
 TOKEN: Final = re.compile(r"[a-z0-9]{16,64}")
 KEY_LABEL: Final = "key"
@@ -35,9 +37,6 @@ _KEPT: Final = (STATE_VARIABLE, PROFILE_VARIABLE)
 _NOT_THERE_YET: Final = {
     "agent": "presets are not there yet: say the agent's whole command instead",
     "steps": "steps are not there yet: make each a run of its own that needs the one before",
-    "repo": "workspaces of a repository are not there yet: say the directory to run in (dir)",
-    "ready_marker": "ready markers are not there yet: let the run end when it is done",
-    "branch": "workspaces of a repository are not there yet: say the directory to run in (dir)",
 }
 _of_later: Final = attrgetter(*_NOT_THERE_YET)
 
@@ -75,7 +74,8 @@ def outside_environment(variables: Mapping[str, str]) -> Mapping[str, str]:
 
 def recipe_of(request: RunRequest, of: Sent, defaults: RunDefaults, *, driver: str) -> Recipe:
     # Runs without variables of their own share one table: ten thousand copies would be 50 MB.
-    environment = {**of.environment, **request.env} if request.env else of.environment
+    own = {**request.env, **variables_of(request)}
+    environment = {**of.environment, **own} if own else of.environment
     return Recipe(
         command=request.command,
         directory=of.directory if request.dir is None else _path(request.dir),
@@ -92,6 +92,12 @@ def _labels(request: RunRequest, of: Sent, defaults: RunDefaults) -> dict[str, s
         "cpu": "unlimited" if cpu is None else str(cpu),
         "pids": str(request.pids or defaults.pids_limit),
         "memory_high": str(memory_high_bytes(request, defaults)),
+        LOGS_LABEL: logs_label(
+            defaults.log_buffer_bytes,
+            defaults.log_rotation_bytes,
+            files=defaults.log_files_kept,
+            full=defaults.full_log,
+        ),
     }
     if defaults.image is not None:
         found["image"] = defaults.image
@@ -106,7 +112,8 @@ def _labels(request: RunRequest, of: Sent, defaults: RunDefaults) -> dict[str, s
         "model": request.model,
         "strict": "1" if request.strict else None,
     }
-    return found | {name: value for name, value in said.items() if value is not None}
+    found |= {name: value for name, value in said.items() if value is not None}
+    return found | labels_of(request)
 
 
 @lru_cache(64)

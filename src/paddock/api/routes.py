@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from paddock.wire import views as v
 
-from . import changing, looking, streaming, submitting, uploading
+from . import changing, looking, streaming, submitting, uploading, workspaces
 from .answering import Handler
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
     name: str
-    type: str  # of JSON schema: string, integer, boolean
+    type: str  # of JSON schema: string, integer, number, boolean
     about: str
 
 
@@ -44,7 +44,9 @@ _ALL: Final = (
 _LOG: Final = (
     Query("from", "integer", "begin at this byte"),
     Query("lines", "integer", "begin with the last so many lines"),
+    Query("since", "number", "begin with what was written at this time (seconds since 1970)"),
     Query("follow", "boolean", "go on until the run has ended and everything is sent"),
+    Query("records", "boolean", "as records: a line of JSON (LogRecord), then so many bytes"),
 )
 _OF_RUN: Final = (404, 409)
 
@@ -101,6 +103,14 @@ ROUTES: Final = (
         looking.why,
         "Why it waits, or how it ended.",
         v.WhyView,
+        problems=_OF_RUN,
+    ),
+    Route(
+        "GET",
+        "/v1/runs/{run}/diff",
+        workspaces.diff,
+        "What a run changed in its workspace: commits and uncommitted files together.",
+        v.DiffView,
         problems=_OF_RUN,
     ),
     Route(
@@ -165,6 +175,31 @@ ROUTES: Final = (
         v.BreakerView,
         takes=v.ResetBreaker,
         problems=(404,),
+    ),
+    Route(
+        "GET",
+        "/v1/workspaces",
+        workspaces.list_workspaces,
+        "All workspaces, prepared ones too.",
+        list[v.WorkspaceView],
+        problems=(409,),
+    ),
+    Route(
+        "POST",
+        "/v1/workspaces/check",
+        workspaces.check_workspaces,
+        "What keeps each workspace from being removed; removes none.",
+        list[v.ClearedView],
+        problems=(409,),
+    ),
+    Route(
+        "POST",
+        "/v1/workspaces/gc",
+        workspaces.clear_workspaces,
+        "Remove workspaces that were idle for long and hold nothing of their own.",
+        list[v.ClearedView],
+        takes=v.ClearWorkspaces,
+        problems=(409,),
     ),
     Route(
         "POST",

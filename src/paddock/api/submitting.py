@@ -15,29 +15,29 @@ from paddock.config.mistakes import ConfigError
 from paddock.core.actions import Refuse
 from paddock.core.events import Event, HeartbeatDeclared, Submitted
 from paddock.core.policy import TIMES_SIMPLE
-from paddock.core.run import Ended, Outcome, Run, RunSpec
+from paddock.core.run import Ended, Outcome, RunSpec
 from paddock.core.submission import cannot_ever_fit
 from paddock.ports import Recipe
 from paddock.supervisor.thoughts import Answer
 from paddock.wire.fleet_file import MOST_HEARTBEATS, MOST_RUNS
 from paddock.wire.run_checks import check_environment, check_heartbeat, check_run
 from paddock.wire.run_request import HeartbeatRequest, RunRequest, to_spec
-from paddock.wire.views import Submission, Submit, Taken
+from paddock.wire.views import Submission, Submit
 
 from . import recipes as r
+from . import repositories
 from .asking import Asked
 from .bodies import MIB
 from .defaults import Given
-from .desk import Desk
-from .ids import id_of, is_key
+from .desk import PATIENCE_S, Desk
+from .ids import Found, find_ids, id_of, is_key
 from .preflight import too_many
 from .problems import bad_request, raise_any, refused, trouble
-from .views_of import SENTENCES, taken
+from .receipts import AT_ONCE, receipt
+from .repositories import Seen
+from .views_of import SENTENCES
 
 LARGEST: Final = 64 * MIB
-AT_ONCE: Final = 500  # runs between two looks at what else is to be done
-
-Found = tuple[str, Run | None]  # an id of this submission, and the run if it was taken before
 
 
 @dataclass(slots=True)
@@ -58,6 +58,10 @@ class Looked:
     ids: list[Found]
     given: Mapping[str | None, Given]  # by the profile a run asked for
     stdin: Path | None
+    seen: Seen = field(default_factory=Seen)
+
+    def factor(self, request: RunRequest) -> float:
+        return self.seen.factors.get(request.repo or "", 1.0)
 
 
 async def submit(desk: Desk, asked: Asked) -> Submission:
@@ -98,7 +102,8 @@ async def _submit(desk: Desk, body: Submit) -> Submission:
     await check(body)
     looked = look_here(desk, body)
     if looked is None:
-        looked = await desk.aside(lambda: _look(desk, body))
+        within_s = repositories.PATIENCE_S if _has_repository(body) else PATIENCE_S
+        looked = await desk.aside(lambda: _look(desk, body), within_s=within_s)
     if any(run is not None for _, run in looked.ids):
         return await _again(desk, body, looked)
     remembered: asyncio.Future[Sequence[Refuse]] = asyncio.get_running_loop().create_future()
@@ -130,7 +135,8 @@ async def take(desk: Desk, body: Submit, looked: Looked, *, answer: Answer) -> P
 
 async def answer_now(desk: Desk, body: Submit, looked: Looked, plan: Plan) -> Submission:
     known = desk.supervisor.fleet.runs
-    return await _answer(desk, body, [(run, known.get(run)) for run, _ in looked.ids], plan)
+    found = [(run, known.get(run)) for run, _ in looked.ids]
+    return await receipt(desk, body, found, plan.notes)
 
 
 # -- looking ------------------------------------------------------------------------------------
@@ -168,6 +174,8 @@ def look_here(desk: Desk, body: Submit) -> Looked | None:
     every = _every(body)
     if body.stdin is not None or any(place not in desk.trusted for place in _places(body, every)):
         return None
+    if _has_repository(body):
+        return None  # git is asked about it
     ids = [id_of(body.key, index) for index in range(len(body.runs))]
     if not desk.ids.surely_new(ids) or len(set(ids)) < len(ids):
         return None
@@ -178,6 +186,10 @@ def look_here(desk: Desk, body: Submit) -> Looked | None:
 
 def _every(body: Submit) -> list[RunRequest]:
     return [*body.runs, *(heartbeat.run for heartbeat in body.heartbeats)]
+
+
+def _has_repository(body: Submit) -> bool:
+    return any(one.repo is not None for one in _every(body))
 
 
 def _places(body: Submit, every: Sequence[RunRequest]) -> set[str]:
@@ -193,7 +205,16 @@ def _look(desk: Desk, body: Submit) -> Looked:
     for directory in _places(body, every):
         r.check_directory(directory)
         desk.trusted.look_at(directory)
-    return Looked(ids, _given(desk, body, every), r.stdin_of(body.stdin, desk.facts.places))
+    given, seen = _ground(desk, body, every)
+    return Looked(ids, given, r.stdin_of(body.stdin, desk.facts.places), seen)
+
+
+def _ground(
+    desk: Desk, body: Submit, every: Sequence[RunRequest]
+) -> tuple[dict[str | None, Given], Seen]:
+    given = _given(desk, body, every)
+    sizes = None if desk.facts.workspaces is None else desk.sizes
+    return given, repositories.look(every, given, sizes)
 
 
 def _given(desk: Desk, body: Submit, every: Sequence[RunRequest]) -> dict[str | None, Given]:
@@ -216,30 +237,6 @@ def _first_of(error: ConfigError) -> str:
     return f"{error.mistakes[0]}{rest}"
 
 
-def find_ids(desk: Desk, key: str, names: Sequence[str]) -> list[Found]:
-    """The ids of a submission; with the run where the same key was taken before."""
-    return [_find_id(desk, key, index, name) for index, name in enumerate(names)]
-
-
-def _find_id(desk: Desk, key: str, index: int, name: str) -> Found:
-    turn = 0
-    while True:
-        found = id_of(key, index, turn=turn)
-        run = desk.supervisor.fleet.runs.get(found) or desk.supervisor.store.run(found)
-        if run is None:
-            return found, None
-        taken_back = isinstance(run.state, Ended) and run.state.outcome is Outcome.REFUSED
-        if run.spec.name == name and not taken_back and _is_of(desk, found, key):
-            return found, run
-        turn += 1  # somebody else's by accident, or one that could not be remembered
-
-
-def _is_of(desk: Desk, run: str, key: str) -> bool:
-    recipe = desk.supervisor.store.recipe(run)
-    # One without a recipe is just being remembered.
-    return recipe is None or recipe.labels.get(r.KEY_LABEL) == key
-
-
 # -- planning -----------------------------------------------------------------------------------
 
 
@@ -251,7 +248,8 @@ async def _plan(desk: Desk, body: Submit, looked: Looked) -> Plan:
         given = looked.given[request.performance_profile]
         # Names need not be unique, so each run brings its own id along.
         own = {need: outside.get(need) or ids[need] for need in request.needs}
-        spec, driver = _spec(desk, request, given, own | {request.name: run})
+        ids_of = own | {request.name: run}
+        spec, driver = _spec(desk, request, given, ids_of, factor=looked.factor(request))
         plan.specs.append(spec)
         plan.recipes[run] = r.recipe_of(request, of, given.run, driver=driver)
         if number % AT_ONCE == 0:
@@ -263,7 +261,7 @@ async def _plan(desk: Desk, body: Submit, looked: Looked) -> Plan:
 
 
 def _spec(
-    desk: Desk, request: RunRequest, given: Given, ids: Mapping[str, str]
+    desk: Desk, request: RunRequest, given: Given, ids: Mapping[str, str], *, factor: float
 ) -> tuple[RunSpec, str]:
     supervisor = desk.supervisor
     policy, drivers = supervisor.fleet.policy.timeouts, supervisor.drivers
@@ -272,8 +270,10 @@ def _spec(
     spec = to_spec(request, given.run, ids=ids, hard_wall=hard_wall)
     if spec.hard_timeout_s is None and given.simple_s != policy.simple_s:
         # The core guesses by the daemon's settings; these are the project's or the profile's.
-        own_s = min(given.simple_s * TIMES_SIMPLE[spec.complexity], policy.ceiling_s)
-        spec = structs.replace(spec, hard_timeout_s=own_s)
+        own_s = given.simple_s * TIMES_SIMPLE[spec.complexity] * factor
+        spec = structs.replace(spec, hard_timeout_s=min(own_s, policy.ceiling_s))
+    if factor != 1.0:
+        spec = structs.replace(spec, repository_factor=factor)
     return spec, driver
 
 
@@ -282,15 +282,16 @@ def _plan_beat(
 ) -> None:
     request = replace(heartbeat.run, priority="low")
     given = looked.given[request.performance_profile]
-    spec, driver = _spec(desk, request, given, {request.name: request.name})
+    ids = {request.name: request.name}
+    spec, driver = _spec(desk, request, given, ids, factor=looked.factor(request))
     fleet = desk.supervisor.fleet
     problem = cannot_ever_fit(spec.limit_bytes, fleet.policy)
     if problem is not None:
         raise refused(f"{spec.name}: {problem}")
     recipe = r.recipe_of(request, of, given.run, driver=driver)
     if looked.ids:
-        ids = " ".join(run for run, _ in looked.ids)
-        recipe = replace(recipe, labels={**recipe.labels, r.WHILE_LABEL: ids})
+        runs = " ".join(run for run, _ in looked.ids)
+        recipe = replace(recipe, labels={**recipe.labels, r.WHILE_LABEL: runs})
     if spec.id in fleet.heartbeats:
         plan.notes.append(f"there was a heartbeat {spec.name} already; this one takes its place")
     plan.beats.append((spec, heartbeat.every_s, recipe))
@@ -319,6 +320,7 @@ async def _needs(desk: Desk, body: Submit, own: Mapping[str, str], plan: Plan) -
 
 def _preflight(desk: Desk, body: Submit, looked: Looked, plan: Plan) -> None:
     """What is taken differently than asked is said; a strict run is refused instead."""
+    plan.notes += looked.seen.notes
     silent = [request for request in body.runs if request.memory_bytes is None]
     for request in silent:
         reduced = looked.given[request.performance_profile].reduced
@@ -363,36 +365,11 @@ async def _again(desk: Desk, body: Submit, looked: Looked) -> Submission:
     ]
     if missing and under_way:
         every = [one.run for one in missing]
-        given = await desk.aside(lambda: _given(desk, body, every))
-        whole = Looked(looked.ids, given, None)
+        given, seen = await desk.aside(
+            lambda: _ground(desk, body, every), within_s=repositories.PATIENCE_S
+        )
+        whole = Looked(looked.ids, given, None, seen)
         for heartbeat in missing:
             _plan_beat(desk, heartbeat, whole, r.sent(body, None), plan)
         await _declare(desk, plan)
-    return await _answer(desk, body, looked.ids, plan)
-
-
-async def _answer(desk: Desk, body: Submit, found: Sequence[Found], plan: Plan) -> Submission:
-    fleet = desk.supervisor.fleet
-    answers: list[Taken] = []
-    for number, (request, (run_id, run)) in enumerate(zip(body.runs, found, strict=True)):
-        answers.append(
-            Taken(
-                id=run_id, name=request.name, state="ended"
-            )  # so long ago that it was tidied away
-            if run is None
-            else taken(fleet, run, told=number < SENTENCES)
-        )
-        if number % AT_ONCE == AT_ONCE - 1:
-            await asyncio.sleep(0)
-    names = tuple(heartbeat.run.name for heartbeat in body.heartbeats)
-    return Submission(runs=tuple(answers), heartbeats=names, notes=tuple(plan.notes))
-
-
-def answer_one(desk: Desk, run_id: str, name: str) -> Submission:
-    run = desk.supervisor.fleet.runs.get(run_id)
-    one = (
-        Taken(id=run_id, name=name, state="ended")
-        if run is None
-        else taken(desk.supervisor.fleet, run)
-    )
-    return Submission(runs=(one,))
+    return await receipt(desk, body, looked.ids, plan.notes)

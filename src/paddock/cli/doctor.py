@@ -73,7 +73,7 @@ def command(prove: bool, driver: DriverWord | None, within_s: float, as_json: bo
             _show(examined)
         proofs = None
         if prove and client is not None:
-            pen = _pen(client, examined.containment, driver)
+            pen = _pen(client, examined, driver)
             proofs = list(_proven(pen, within_s=within_s, as_json=as_json))
     if as_json:
         echo_json(as_object(examined, proofs))
@@ -185,10 +185,13 @@ def _safe_number(total_bytes: int) -> int:
 # -- the proof ----------------------------------------------------------------------------------
 
 
-def _pen(client: Client, walls: Containment, driver: DriverWord | None) -> RunPen:
+def _pen(client: Client, examined: Examined, driver: DriverWord | None) -> RunPen:
     from paddock.cli.doctor_pen import RunPen, container_pen
 
-    return container_pen(client) if driver == "container" else RunPen(client, walls, driver=driver)
+    walls = examined.containment
+    if driver == "container":
+        return container_pen(client, examined.facts, walls)
+    return RunPen(client, walls, driver=driver)
 
 
 def _proven(pen: RunPen, *, within_s: float, as_json: bool) -> Iterator[Proof]:
@@ -241,6 +244,8 @@ def _proof_object(proof: Proof) -> dict[str, Any]:
 
 
 def _show(examined: Examined) -> None:
+    from paddock.host.doctor.containment import said_of_containers
+
     walls = examined.containment
     _line("containment", f"{walls.word}: {walls.because}", "bold")
     promises = walls.promises.as_json()
@@ -249,8 +254,7 @@ def _show(examined: Examined) -> None:
     _line("promised", ", ".join(held))
     if lacks:
         _line("not promised", ", ".join(lacks), "yellow")
-    engines = ", ".join(examined.facts.engines)
-    _line("containers", engines or "no podman, docker or Apple container here")
+    _line("containers", said_of_containers(examined.facts, walls))
     for problem in examined.problems:
         _line(problem.name, f"{problem.level}: {problem.what}", _LEVELS[problem.level])
         if problem.mend:

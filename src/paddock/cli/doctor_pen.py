@@ -14,6 +14,7 @@ from paddock.host.doctor.proofs import PIDS, WALL_BYTES, End, NotNow
 if TYPE_CHECKING:
     from paddock.client import Client
     from paddock.host.doctor.containment import Containment, Promises
+    from paddock.host.doctor.facts import Facts
     from paddock.wire.run_request import DriverWord
     from paddock.wire.views import RunView, Submit
 
@@ -134,19 +135,15 @@ class RunPen:
             shutil.rmtree(self._directory, ignore_errors=True)
 
 
-def container_pen(client: Client) -> RunPen:
-    """A container has every wall, whatever the local driver found on this host."""
-    from paddock.host.doctor.containment import Containment, Promises
+def container_pen(client: Client, facts: Facts, walls: Containment) -> RunPen:
+    """Whatever the local driver found on this host."""
+    from paddock.host.doctor.containment import Containment, of_containers
 
-    promises = Promises(
-        hard_memory_wall=True,
-        fleet_wall=False,  # containers live where their engine puts them
-        no_swap=True,
-        pids_wall=True,
-        kills_whole_tree=True,
-        catches_escapes=False,  # its engine keeps it in, and nobody looks after that
+    promises = of_containers(facts, walls)
+    pen = RunPen(
+        client,
+        Containment(word="none", because="containers", promises=promises),
+        driver="container",
     )
-    walls = Containment(word="none", because="containers", promises=promises)
-    pen = RunPen(client, walls, driver="container")
     pen.way_out = OUT_OF_A_CONTAINER
     return pen

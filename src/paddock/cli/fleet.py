@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 @click.command("fleet")
 @click.option("--detach", is_flag=True, help="Submit and print the ids; do not wait.")
 @click.option("--strict", is_flag=True, help="Refuse instead of reducing what was asked for.")
+@click.option("--yes", is_flag=True, help="However large its repositories are: do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON list of the runs, at the end.")
 @click.argument("file", metavar="FILE|-", type=click.Path(allow_dash=True))
-def command(file: str, detach: bool, strict: bool, as_json: bool) -> int:
+def command(file: str, detach: bool, strict: bool, yes: bool, as_json: bool) -> int:
     """Submit a fleet file whole, show its progress, and sum it up: 0 only if all succeeded.
 
     Ctrl-C stops all its runs (twice: at once), Ctrl-\\ leaves them running. Its heartbeats end
@@ -43,7 +44,7 @@ def command(file: str, detach: bool, strict: bool, as_json: bool) -> int:
     if strict:
         runs = tuple(replace(run, strict=True) for run in fleet.runs)
         fleet = replace(fleet, runs=runs)
-    answer = _submit(fleet)
+    answer = _submit(_of_any_size(fleet) if yes else fleet)
     if detach or not answer.runs:
         _say_taken(answer, as_json=as_json)
         return ExitCode.DONE
@@ -53,6 +54,12 @@ def command(file: str, detach: bool, strict: bool, as_json: bool) -> int:
     elif watched.code != ExitCode.LEFT_RUNNING:
         _sum_up(watched)
     return watched.code
+
+
+def _of_any_size(fleet: FleetFile) -> FleetFile:
+    runs = (replace(run, any_size=True) for run in fleet.runs)
+    beats = (replace(beat, run=replace(beat.run, any_size=True)) for beat in fleet.heartbeats)
+    return replace(fleet, runs=tuple(runs), heartbeats=tuple(beats))
 
 
 def read_fleet(file: str) -> FleetFile:

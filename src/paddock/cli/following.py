@@ -16,12 +16,15 @@ from itertools import takewhile
 from queue import SimpleQueue
 from typing import IO, TYPE_CHECKING, Final
 
+from paddock.core.units import format_size
+
 from .connecting import Door
 from .exits import ExitCode
-from .printing import note, safe
+from .printing import counted, note, safe
 from .staying import Staying
 
 if TYPE_CHECKING:
+    from paddock.client import Record
     from paddock.wire.views import RunView, Taken
 
 CANCEL: Final = (signal.SIGINT, signal.SIGTERM)
@@ -143,10 +146,12 @@ class Follower:
 
     def _read(self) -> None:
         with Staying(self._door) as daemon:
-            for chunk in daemon.output(self._run.id):
+            for record in daemon.records(self._run.id):
                 self._notice.clear()
+                if record.missing_bytes:
+                    self._say(missing(record))
                 try:
-                    self._write(chunk)
+                    self._write(record.data)
                 except BrokenPipeError:
                     self._mailbox.put(ReaderLeft())
                     return
@@ -236,6 +241,30 @@ def listening(tell: Callable[[int], None]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def missing(record: Record) -> str:
+    """Output that was written and is not there any more."""
+    lines = "" if record.missing_lines is None else f" ({counted(record.missing_lines, 'line')})"
+    return f"{format_size(record.missing_bytes)}{lines} of its output are not kept"
+
+
+class Screen:
+    """Where an agent's output is shown: on a terminal only as text and colours."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        from .log_lines import Cleaner
+
+        self._write = raw_writer(stream)
+        self._cleaner = Cleaner() if stream.isatty() else None
+
+    def __call__(self, data: bytes) -> None:
+        self._write(data if self._cleaner is None else self._cleaner.feed(data))
+
+    def close(self) -> None:
+        if self._cleaner is not None:
+            with suppress(OSError):
+                self._write(self._cleaner.close())
 
 
 def raw_writer(stream: IO[str]) -> Callable[[bytes], None]:

@@ -5,6 +5,7 @@ All of it streams: memory stays bounded however much there is, and however long 
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -14,35 +15,58 @@ LONGEST_LINE: Final = 1024 * 1024
 # An escape sequence that is not finished after so much is none.
 LONGEST_ESCAPE: Final = 4096
 
-_COLOUR: Final = rb"\x1b\[[0-9;:]*m"
-_STRINGS: Final = rb"\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)"  # titles, clipboards, links
-_CONTROL: Final = rb"\x1b\[[0-?]*[ -/]*[@-~]"
-_SHORT: Final = rb"\x1b[ -/]*[0-OQ-WYZ\\`-~]"
+_COLOUR: Final = r"\x1b\[[0-9;:]*m"
+_STRINGS: Final = r"\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)"  # titles, clipboards, links
+_CONTROL: Final = r"\x1b\[[0-?]*[ -/]*[@-~]"
+_SHORT: Final = r"\x1b[ -/]*[0-OQ-WYZ\\`-~]"
+# C0 but tab and newline; DEL; C1, by which some terminals are told the same as by ESC.
+_SIGNS: Final = r"[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]"
 _DANGEROUS: Final = re.compile(
-    rb"("
-    + _COLOUR
-    + rb")|"
-    + rb"|".join((_STRINGS, _CONTROL, _SHORT))
-    # C0 but tab, newline and carriage return; DEL; C1 as UTF-8, which some terminals act upon.
-    + rb"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]"
+    rf"({_COLOUR}|\r+\n)|(\r+)|{_STRINGS}|{_CONTROL}|{_SHORT}|{_SIGNS}",
 )
 _UNFINISHED: Final = re.compile(
-    rb"(?:\x1b(?:[\]PX^_][^\x07\x1b]*\x1b?|\[[0-?]*[ -/]*|[ -/]*)|\xc2)\Z"
+    r"(?:\x1b(?:[\]PX^_][^\x07\x1b]*\x1b?|\[[0-?]*[ -/]*|[ -/]*)|\r+)\Z"
 )
+
+
+class Cleaner:
+    """Text and colours only: what else an agent wrote may not act on the reader's terminal.
+
+    What is no UTF-8 is shown as the sign for that. A carriage return, which lets a line be written
+    over by another, begins a line of its own.
+    """
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._held = ""
+        self._coloured = False
+
+    def feed(self, data: bytes) -> bytes:
+        # Decoded before anything is taken out: else the halves on both sides could make a sign.
+        text = self._held + self._decoder.decode(data)
+        cut = _UNFINISHED.search(text, max(0, len(text) - LONGEST_ESCAPE))
+        at = len(text) if cut is None else cut.start()
+        text, self._held = text[:at], text[at:]
+        clean = _DANGEROUS.sub(_harmless, text)
+        self._coloured = self._coloured or "\x1b" in clean
+        return clean.encode()
+
+    def close(self) -> bytes:
+        """The colours of whoever reads, again."""
+        return b"\x1b[0m" if self._coloured else b""
+
+
+def _harmless(match: re.Match[str]) -> str:
+    return match[1] or ("\n" if match[2] else "")
 
 
 def cleaned(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Text and colours only: what else an agent wrote may not act on the reader's terminal."""
-    held, coloured = b"", False
+    cleaner = Cleaner()
     for chunk in chunks:
-        data = held + chunk
-        cut = _UNFINISHED.search(data, max(0, len(data) - LONGEST_ESCAPE))
-        data, held = (data, b"") if cut is None else (data[: cut.start()], data[cut.start() :])
-        coloured = coloured or b"\x1b[" in data
-        if data:
-            yield _DANGEROUS.sub(lambda match: match[1] or b"", data)
-    if coloured:
-        yield b"\x1b[0m"
+        if clean := cleaner.feed(chunk):
+            yield clean
+    if last := cleaner.close():
+        yield last
 
 
 def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -15,9 +15,10 @@ from paddock.core.units import DAY_S, parse_duration
 from .completing import complete_any_run
 from .connecting import connected, door, explained
 from .exits import CommandError
-from .printing import clock_time, echo_json_line, note
+from .printing import echo_json_line, note
 
 if TYPE_CHECKING:
+    from paddock.client import Record
     from paddock.wire.views import RunView
 
 MOST_LINES: Final = 10_000_000
@@ -26,7 +27,7 @@ _CLOCK: Final = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?"
 
 @click.command("logs")
 @click.option("-f", "--follow", is_flag=True, help="Go on until the run has ended.")
-@click.option("--since", metavar="T", help="10m (ago) or 14:30: runs that were alive since then.")
+@click.option("--since", metavar="T", help="10m (ago) or 14:30: what was written since then.")
 @click.option("--grep", metavar="RE", help="Only lines that match this regular expression.")
 @click.option(
     "--lines",
@@ -36,7 +37,7 @@ _CLOCK: Final = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?"
     help="Only the last N; --grep then looks at these.",
 )
 @click.option("--raw", is_flag=True, help="On a terminal too, exactly what was written.")
-@click.option("--json", "as_json", is_flag=True, help='A JSON object a line: {"line": …}.')
+@click.option("--json", "as_json", is_flag=True, help='An object for each line: {"line": …}.')
 @click.argument("run", metavar="RUN", shell_complete=complete_any_run)
 def command(
     run: str,
@@ -49,25 +50,24 @@ def command(
 ) -> None:
     """Print what a run wrote: all its attempts as one stream, stdout and stderr together.
 
-    Output carries no times yet, so --since chooses by the run and not by the line: one that ended
-    before T prints nothing, any other prints all it has. On a terminal only text and colours come
-    through (--raw: everything); into a pipe or file goes every byte as it was written.
+    Times are known to about a second; after hours of talk, to less. On a terminal only text and
+    colours come through (--raw: everything); into a pipe or file goes every byte as it was written.
+    What is not kept any more is counted on stderr.
 
     \b
     Examples:
       paddock logs review
       paddock logs -f --lines 20 review
-      paddock logs --grep 'error|warning' review
+      paddock logs --since 10m --grep 'error|warning' review
     """
     pattern = None if grep is None else _pattern(grep)
+    since_at = None if since is None else _moment(since, now=time.time())
     view = _run(run)
-    if since is not None and not _alive_since(view, _moment(since, now=time.time())):
-        return
-    chunks = _output(view, follow=follow, count=count)
+    records = _records(view, follow=follow, count=count, since_at=since_at)
     if as_json:
-        _print_json(chunks, pattern)
+        _print_json(records, pattern)
     else:
-        _print(chunks, pattern, exact=raw or not sys.stdout.isatty())
+        _print(records, pattern, exact=raw or not sys.stdout.isatty())
 
 
 def _pattern(text: str) -> re.Pattern[bytes]:
@@ -97,35 +97,29 @@ def _moment(text: str, *, now: float) -> float:
     return at if at <= now else at - DAY_S
 
 
-def _alive_since(run: RunView, at: float) -> bool:
-    if run.state == "ended" and run.since_at is not None and run.since_at < at:
-        note(f"{run.name} ended at {clock_time(run.since_at)}, before {clock_time(at)}")
-        return False
-    if run.submitted_at is not None and run.submitted_at < at:
-        note("its output carries no times: shown from its beginning")
-    return True
-
-
-def _output(run: RunView, *, follow: bool, count: int | None) -> Iterator[bytes]:
+def _records(
+    run: RunView, *, follow: bool, count: int | None, since_at: float | None
+) -> Iterator[Record]:
     from paddock.client.errors import ClientError
 
     from .staying import Staying
 
     try:
-        if follow and count is None:
+        if follow:
             with Staying(door()) as daemon:
-                yield from daemon.output(run.id)
+                yield from daemon.records(run.id, lines=count, since_at=since_at)
             return
         with connected() as client:
-            yield from client.log(run.id, lines=count, follow=follow)
+            yield from client.log_records(run.id, lines=count, since_at=since_at)
     except ClientError as error:
         raise explained(error) from error
 
 
-def _print(chunks: Iterator[bytes], pattern: re.Pattern[bytes] | None, *, exact: bool) -> None:
-    from .following import raw_writer
+def _print(records: Iterator[Record], pattern: re.Pattern[bytes] | None, *, exact: bool) -> None:
+    from .following import missing, raw_writer
     from .log_lines import cleaned, matching
 
+    chunks = _chunks(records, lambda gap: note(missing(gap)), cut=pattern is not None)
     if pattern is not None:
         chunks = matching(chunks, pattern)
     if not exact:
@@ -135,8 +129,28 @@ def _print(chunks: Iterator[bytes], pattern: re.Pattern[bytes] | None, *, exact:
         write(chunk)
 
 
-def _print_json(chunks: Iterator[bytes], pattern: re.Pattern[bytes] | None) -> None:
+def _print_json(records: Iterator[Record], pattern: re.Pattern[bytes] | None) -> None:
     from .log_lines import lines, matching
 
+    chunks = _chunks(records, _print_gap, cut=True)
     for line in lines(chunks) if pattern is None else matching(chunks, pattern):
         echo_json_line({"line": line.rstrip(b"\r\n").decode(errors="replace")})
+
+
+def _print_gap(gap: Record) -> None:
+    echo_json_line({"missing_bytes": gap.missing_bytes, "missing_lines": gap.missing_lines})
+
+
+def _chunks(
+    records: Iterator[Record], say: Callable[[Record], None], *, cut: bool
+) -> Iterator[bytes]:
+    """`cut`: what stands before a gap and after it are not one line."""
+    whole = True
+    for record in records:
+        if record.missing_bytes:
+            if cut and not whole:
+                yield b"\n"
+            say(record)
+        if record.data:
+            whole = record.data.endswith(b"\n")
+            yield record.data

@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "cgroup": Entry("paddock.cli.cgroup", "Walls by hand: create a cgroup, run a command in it."),
     "config": Entry("paddock.cli.config", "Settings: what is in force and why, what is wrong."),
     "daemon": Entry("paddock.cli.daemon", "The daemon: run, start, stop, status."),
+    "diff": Entry("paddock.cli.diff", "What a run changed in its workspace."),
     "doctor": Entry("paddock.cli.doctor", "Which isolation this host gives, and what is missing."),
     "fleet": Entry("paddock.cli.fleet", "Submit a fleet file, watch it, sum it up."),
     "freeze": Entry("paddock.cli.freeze", "Stop a run where it is, until it is thawed."),
@@ -47,6 +48,7 @@ COMMANDS: Final = {
     "wait": Entry("paddock.cli.wait", "Until runs have ended."),
     "watch": Entry("paddock.cli.watch", "Memory and its users, live; no daemon needed."),
     "why": Entry("paddock.cli.why", "Why a run waits, or why it died."),
+    "workspace": Entry("paddock.cli.workspace", "Where runs with --repo work; clear them up."),
 }
 MEANT: Final = {
     "ps": "'ls'",

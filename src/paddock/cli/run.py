@@ -64,15 +64,17 @@ def _submit(request: RunRequest) -> Taken:
 def _follow(taken: Taken, *, as_json: bool, retries: int) -> int:
     from paddock.client.errors import ClientError
 
-    from .following import Follower, raw_writer
+    from .following import Follower, Screen
 
-    write = raw_writer(sys.stderr if as_json else sys.stdout)
+    screen = Screen(sys.stderr if as_json else sys.stdout)
     try:
-        followed = Follower(taken, door(), write=write, retries=retries).follow()
+        followed = Follower(taken, door(), write=screen, retries=retries).follow()
     except ClientError as error:
         problem = explained(error)
         text = f"{problem.message}; {taken.name} may go on: paddock logs -f {taken.id}"
         raise CommandError(text, problem.code) from error
+    finally:
+        screen.close()
     run = followed.run
     if run is None:
         return followed.code or ExitCode.INTERRUPTED

@@ -27,9 +27,10 @@ DRIVERS: Final = ("auto", "local", "container", "kubernetes", "fake")
 
 # What is a number in a file; everything else is text, whatever it looks like.
 _NUMBERS: Final = ("memory", "memory_high", "cpu", "pids", "timeout", "soft_timeout", "retries")
-_LISTS: Final = ("needs", "env")
+_LISTS: Final = ("needs", "env", "sparse")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OWN: Final = ("name", "command", "agent", "prompt", "steps", "env")
+_OF_PLACE: Final = ("dir", "repo", "branch", "shallow", "sparse", "submodules", "ready_marker")
 
 
 def _option(
@@ -58,9 +59,13 @@ _OPTIONS: Final[tuple[Callable[..., Any], ...]] = (
     _option("soft-timeout", "TIME", "Tells it that time is running out [default: half]."),
     _choice("complexity", COMPLEXITIES, "Decides the timeout where none is given."),
     _option("dir", "PATH", "Run in this directory as it is [default: here].", kind=_DIRECTORY),
-    _option("repo", "PATH", "Run in a workspace of this repository.", kind=_DIRECTORY),
+    _option("repo", "PATH|URL", "Run in a workspace of this repository.", kind=_DIRECTORY),
     _option("branch", "NAME", "The branch of --repo to begin from."),
-    _option("ready-marker", "TEXT", "What says that the work is ready."),
+    click.option("--shallow", is_flag=True, help="Only the newest commit of --repo."),
+    click.option("--sparse", metavar="DIR", multiple=True, help="Only this of --repo; repeatable."),
+    click.option("--submodules", is_flag=True, help="Fill the submodules of --repo, too."),
+    click.option("--yes", "any_size", is_flag=True, help="However large --repo is: do not ask."),
+    _option("ready-marker", "TEXT", "A commit message or file of --repo that says: ready."),
     _option("role", "NAME", "Such as implementation, quality, testing."),
     _option("model", "NAME", "The model that the agent is to use."),
     _option("group", "NAME", "Shares a breaker and a learned size [default: by what it is]."),
@@ -126,7 +131,10 @@ def with_options(request: RunRequest, template: RunRequest) -> RunRequest:
         if field.name not in _OWN and getattr(request, field.name) == field.default
     }
     if request.repo is not None or request.dir is not None:
-        unsaid = {key: value for key, value in unsaid.items() if key not in ("dir", "repo")}
+        # A text that says it is ready fits any repository; the rest is about that one.
+        stays = ("ready_marker",) if request.repo is not None else ()
+        other = [key for key in _OF_PLACE if key not in stays]
+        unsaid = {key: value for key, value in unsaid.items() if key not in other}
     return replace(request, **unsaid, env={**template.env, **request.env})
 
 

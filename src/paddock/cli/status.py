@@ -76,6 +76,8 @@ def _rows(status: StatusView) -> Iterator[Row]:
         yield Row("heartbeat", heartbeat_text(beat))
     if status.driver:
         yield Row("driver", safe(status.driver))
+    for notice in status.notices:
+        yield Row("notice", safe(notice), "yellow")
     if status.trouble:
         yield Row("trouble", safe(status.trouble), "red")
 

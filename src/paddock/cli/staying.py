@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from .connecting import Door
 
 if TYPE_CHECKING:
-    from paddock.client import Client
+    from paddock.client import Client, Record
     from paddock.client.errors import ClientError
     from paddock.wire.views import RunView
 
@@ -51,18 +51,25 @@ class Staying:
                 self._gone(error)
                 patience.wait(error)
 
-    def output(self, run: str, *, from_byte: int = 0) -> Iterator[bytes]:
-        """All that a run writes until it has ended, each byte once."""
+    def records(
+        self, run: str, *, lines: int | None = None, since_at: float | None = None
+    ) -> Iterator[Record]:
+        """All that a run writes until it has ended, each byte once; or only the last of it."""
         from paddock.client.errors import ClientError
 
-        at, patience = from_byte, _Patience()
+        at: int | None = None  # how far it was read; before that, where to begin is theirs to find
+        patience = _Patience()
         while True:
             before = at
+            begin: dict[str, Any] = {"lines": lines, "since_at": since_at}
+            if at is not None:
+                begin = {"from_byte": at}
             try:
-                for chunk in self._connected(patience).log(run, from_byte=at, follow=True):
-                    at += len(chunk)
+                client = self._connected(patience)
+                for record in client.log_records(run, follow=True, **begin):
+                    at = record.end
                     patience = _Patience()
-                    yield chunk
+                    yield record
             except ClientError as error:
                 self._gone(error)
                 patience.wait(error)

@@ -43,6 +43,21 @@ def submit_of(
 
 
 def submit(client: Client, order: Submit) -> Submission:
+    """Until it is taken or refused: a question about a large repository is asked in between."""
+    from paddock.client.errors import Refused
+
+    while True:
+        try:
+            return _submit_once(client, order)
+        except Refused as error:
+            if error.code != "large":
+                raise
+            from .large import answered
+
+            order = answered(order, error)
+
+
+def _submit_once(client: Client, order: Submit) -> Submission:
     """As the client does it; a profile that was chosen by a variable is called by its name."""
     from paddock.client.errors import BadRequest
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .asks import Record
 from .errors import BadRequest, ClientError, Failed, NoDaemon, NotFound, Refused, Trouble
 from .synchronous import Client
 
@@ -18,6 +19,7 @@ __all__ = [
     "Failed",
     "NoDaemon",
     "NotFound",
+    "Record",
     "Refused",
     "Trouble",
 ]

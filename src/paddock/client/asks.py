@@ -7,6 +7,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
+from paddock.wire.log_record import LogRecord
 from paddock.wire.views import Happening
 
 from .errors import BadRequest, NotFound
@@ -15,6 +16,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 ANSWER_S: Final = 60.0
+LONG_S: Final = 660.0  # git is asked about every workspace, one after the other
 _PLAIN: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -89,6 +91,41 @@ def with_query(path: str, **values: Any) -> str:
 
 def as_bytes() -> Callable[[bytes], Iterable[bytes]]:
     return lambda piece: (piece,)
+
+
+class Record(msgspec.Struct, frozen=True):
+    """Some bytes of a log, and where in it they begin. Before them so many are not kept."""
+
+    at: int
+    data: bytes
+    missing_bytes: int = 0
+    missing_lines: int | None = 0  # None: not known
+
+    @property
+    def end(self) -> int:
+        """Where the next one begins: what to ask from, after a break."""
+        return self.at + len(self.data)
+
+
+def as_records() -> Callable[[bytes], Iterable[Record]]:
+    """Each a line of JSON and then its bytes, as they come in pieces."""
+    held = bytearray()
+    head = msgspec.json.Decoder(LogRecord)
+
+    def feed(piece: bytes) -> Iterable[Record]:
+        held.extend(piece)
+        begin = 0
+        while (line := held.find(b"\n", begin)) >= 0:
+            said = head.decode(memoryview(held)[begin:line])
+            end = line + 1 + said.size
+            if len(held) < end:
+                break
+            data = bytes(memoryview(held)[line + 1 : end])
+            begin = end
+            yield Record(said.at, data, said.missing_bytes, said.missing_lines)
+        del held[:begin]
+
+    return feed
 
 
 def as_happenings() -> Callable[[bytes], Iterable[Happening]]:

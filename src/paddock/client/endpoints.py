@@ -22,7 +22,19 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 from paddock.wire import views as v
 from paddock.wire.run_request import PriorityWord
 
-from .asks import ANSWER_S, Ask, StreamAsk, as_bytes, as_happenings, packed, path_of, with_query
+from .asks import (
+    ANSWER_S,
+    LONG_S,
+    Ask,
+    Record,
+    StreamAsk,
+    as_bytes,
+    as_happenings,
+    as_records,
+    packed,
+    path_of,
+    with_query,
+)
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -145,9 +157,29 @@ class Endpoints:
     def log(
         self, ref: str, *, from_byte: int = 0, lines: int | None = None, follow: bool = False
     ) -> StreamAsk[bytes]:
-        """What a run wrote. Broken off (Failed, `lost`), it goes on from the bytes one has."""
+        """What a run wrote, as far as it is kept: `log_records` says what is not."""
         begin = {"from": from_byte or None, "lines": lines, "follow": follow}
         return StreamAsk(with_query(path_of(ref, "log"), **begin), as_bytes)
+
+    @stream
+    def log_records(
+        self,
+        ref: str,
+        *,
+        from_byte: int = 0,
+        lines: int | None = None,
+        since_at: float | None = None,
+        follow: bool = False,
+    ) -> StreamAsk[Record]:
+        """The same in records of at most 4 KiB, each with its place in the stream. Broken off
+        (Failed, `lost`), it goes on from the `end` of the last one."""
+        begin = {"from": from_byte or None, "lines": lines, "since": since_at, "follow": follow}
+        return StreamAsk(with_query(path_of(ref, "log"), records=True, **begin), as_records)
+
+    @call
+    def diff(self, ref: str) -> Ask[v.DiffView]:
+        """What a run changed in its workspace."""
+        return Ask("GET", path_of(ref, "diff"), v.DiffView, answer_s=LONG_S)
 
     @call
     def retry(
@@ -202,6 +234,21 @@ class Endpoints:
     def reset_breaker(self, group: str) -> Ask[v.BreakerView]:
         body = packed(v.ResetBreaker(group=group))
         return Ask("POST", "/v1/breakers/reset", v.BreakerView, body)
+
+    @call
+    def workspaces(self) -> Ask[list[v.WorkspaceView]]:
+        return Ask("GET", "/v1/workspaces", list[v.WorkspaceView], answer_s=LONG_S)
+
+    @call
+    def check_workspaces(self) -> Ask[list[v.ClearedView]]:
+        """What keeps each from being removed."""
+        return Ask("POST", "/v1/workspaces/check", list[v.ClearedView], answer_s=LONG_S)
+
+    @call
+    def clear_workspaces(self, *, dry_run: bool = False) -> Ask[list[v.ClearedView]]:
+        """Those that were idle for long go, unless something is only there."""
+        body = packed(v.ClearWorkspaces(dry_run=dry_run))
+        return Ask("POST", "/v1/workspaces/gc", list[v.ClearedView], body, LONG_S)
 
     @call
     def upload_stdin(self, chunks: Iterable[bytes]) -> Ask[v.Uploaded]:

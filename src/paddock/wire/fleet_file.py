@@ -16,11 +16,13 @@ from typing import Any, Final
 from paddock.config.kinds import Share, Wrong, compact_size
 from paddock.config.located import MIB, Items, Scalar, Table, Value, describe, load_file, load_text
 from paddock.config.mistakes import ConfigError, Mistakes, Place, nearest
+from paddock.workspaces.secrets import is_address
 
 from .run_fields import (
     EVERY,
     NOT_IN_DEFAULTS,
     NOT_IN_HEARTBEATS,
+    OF_REPO,
     RUN_KINDS,
     Name,
     compact_time,
@@ -34,8 +36,6 @@ MOST_CIRCLES: Final = 20
 TOP_KEYS: Final = ("fleet", "defaults", "runs", "heartbeats")
 
 _WORK: Final = ("command", "agent", "prompt", "steps")
-_WHERE: Final = ("dir", "repo", "branch")
-_URL: Final = re.compile(r"[a-z][a-z0-9+.-]*://|[\w.-]+@[\w.-]+:")
 _ONE_OF: Final = "exactly one of command, agent with prompt, and steps"
 
 
@@ -205,7 +205,10 @@ class _Parser:
             usual.pop("command", None)
             usual.pop("steps", None)
         if any(word in run.values for word in ("dir", "repo")):
-            usual = {name: each for name, each in usual.items() if name not in _WHERE}
+            # A text that says it is ready fits any repository; the rest is about that one.
+            stays = ("ready_marker",) if "repo" in run.values else ()
+            other = ("dir", "repo", *(word for word in OF_REPO if word not in stays))
+            usual = {name: each for name, each in usual.items() if name not in other}
         values = {**usual, **run.values}
         if "env" in values:
             values["env"] = {**usual.get("env", {}), **run.values.get("env", {})}
@@ -213,10 +216,9 @@ class _Parser:
         if whole.complete:
             self._check(whole, key)
         for name in ("dir", "repo"):
-            if name in values:
-                values[name] = self._path(
-                    values[name], run.places.get(name, run.at), f"{key}.{name}"
-                )
+            if name in values and not (name == "repo" and is_address(values[name])):
+                at = run.places.get(name, run.at)
+                values[name] = self._path(values[name], at, f"{key}.{name}")
         return whole
 
     def _check(self, run: _Read, key: str) -> None:
@@ -234,6 +236,11 @@ class _Parser:
         if "dir" in values and "repo" in values:
             allowed = "dir (as it is) or repo (a workspace of its own)"
             self.mistakes.add(run.at, key, found="dir and repo", allowed=allowed)
+        said = next((name for name in OF_REPO if values.get(name)), None)
+        if said is not None and "repo" not in values:
+            at = run.places.get(said, run.at)
+            found, allowed = "no repo beside it", "only together with repo"
+            self.mistakes.add(at, f"{key}.{said}", found=found, allowed=allowed)
         self._check_sizes(run, key)
 
     def _check_sizes(self, run: _Read, key: str) -> None:
@@ -250,9 +257,7 @@ class _Parser:
             self.mistakes.add(at, f"{key}.soft_timeout", found=found, allowed=allowed)
 
     def _path(self, text: str, at: Place, key: str) -> str:
-        """Absolute, without following links; a repository elsewhere (an URL) stays as it is."""
-        if _URL.match(text):
-            return text
+        """Absolute, without following links."""
         try:
             return str(self.directory / Path(text).expanduser())
         except RuntimeError:

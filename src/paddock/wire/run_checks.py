@@ -16,7 +16,15 @@ from paddock.config.located import Scalar
 from paddock.config.mistakes import Place, printable
 from paddock.config.settings import AGENT_SIZE
 
-from .run_fields import EVERY, LONGEST_WORD, MOST_NEEDS, MOST_WORDS, RUN_KINDS
+from .run_fields import (
+    EVERY,
+    LONGEST_WORD,
+    MOST_NEEDS,
+    MOST_WORDS,
+    OF_REPO,
+    RUN_KINDS,
+    is_directory,
+)
 from .run_request import HeartbeatRequest, RunRequest
 
 _AT: Final = Place("")
@@ -36,6 +44,7 @@ _SCALARS: Final[tuple[tuple[str, Kind[Any]], ...]] = tuple(
     )
 )
 _SCALAR_VALUES: Final = attrgetter(*(field for field, _ in _SCALARS))
+_of_repo: Final = attrgetter(*OF_REPO)
 _SHORT: Final = 64
 _ONE_OF: Final = "allowed: exactly one of command, agent with prompt, and steps"
 
@@ -143,6 +152,8 @@ def _variables(env: Mapping[str, str]) -> Iterator[str]:
 def _together(request: RunRequest) -> Iterator[str]:
     if request.dir is not None and request.repo is not None:
         yield "found dir and repo; allowed: dir (as it is) or repo (a workspace of its own)"
+    if any(_of_repo(request)):
+        yield from _about_repo(request)
     high, percent, limit = (
         request.memory_high_bytes,
         request.memory_high_percent,
@@ -156,6 +167,15 @@ def _together(request: RunRequest) -> Iterator[str]:
     soft, hard = request.soft_timeout_s, request.timeout_s
     if soft is not None and isinstance(hard, int | float) and soft >= hard:
         yield f"soft_timeout: found {soft:g} s; allowed: less than its timeout of {hard:g} s"
+
+
+def _about_repo(request: RunRequest) -> Iterator[str]:
+    if request.repo is None:
+        said = next(name for name in OF_REPO if getattr(request, name))
+        yield f"{said}: found no repo beside it; allowed: only together with repo"
+    directories = RUN_KINDS["sparse"].allowed
+    if len(request.sparse) > MOST_NEEDS or not all(map(is_directory, request.sparse)):
+        yield f"sparse: found what cannot name one; allowed: {directories}"
 
 
 def _scalar_problem(number: int, value: str | float) -> str | None:

@@ -33,6 +33,7 @@ MOST_STEPS: Final = 1000
 MOST_WORDS: Final = 10_000
 # What the kernel takes as one argument or variable (MAX_ARG_STRLEN), its final zero byte included.
 LONGEST_WORD: Final = 131_071
+LONGEST_PATH: Final = 4096
 LONGEST_TIMEOUT_S: Final = 366 * DAY_S
 PRIORITIES: Final = ("critical", "high", "normal", "low")
 COMPLEXITIES: Final = ("simple", "medium", "complex")
@@ -94,6 +95,18 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Repository(Text):
+    """A path or an address. What is wrong with it is never shown: it may hold a password."""
+
+    def read(self, value: Value) -> str:
+        try:
+            return Text.read(self, value)
+        except Wrong:
+            found = "what is no path and no address"
+            raise Wrong(found, f"a path or an address, {self.allowed}") from None
+
+
+@dataclass(frozen=True, slots=True)
 class Command:
     @property
     def allowed(self) -> str:
@@ -134,6 +147,43 @@ class Names:
 
     def show(self, value: Any) -> str:
         return ", ".join(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Directories:
+    """Of a sparse checkout, as git takes them: a line each, from the top of the repository."""
+
+    @property
+    def allowed(self) -> str:
+        return f"a list of 1 to {MOST_NEEDS} directories of the repository, as in [src/web]"
+
+    def read(self, value: Value) -> tuple[str, ...]:
+        items = as_items(value, self.allowed)
+        if not items or len(items) > MOST_NEEDS:
+            raise Wrong(describe(value), self.allowed)
+        return tuple(dict.fromkeys(self._directory(item) for item in items))
+
+    def _directory(self, value: Value) -> str:
+        if not isinstance(value, Scalar) or not is_directory(value.text):
+            raise Wrong(describe(value), self.allowed, at=value.at)
+        return value.text.rstrip("/")
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "minItems": 1, "items": {"type": "string"}}
+
+    def show(self, value: Any) -> str:
+        return ", ".join(value)
+
+
+def is_directory(text: str) -> bool:
+    """Whether this can name a directory below another: not outside, nor a pattern of git's."""
+    plain = text.isprintable() and len(text) <= LONGEST_PATH and not set(text) & set('"*?[\\')
+    return plain and not text.startswith(("/", "-", "!")) and _is_below(text)
+
+
+def _is_below(text: str) -> bool:
+    parts = text.rstrip("/").split("/")
+    return all(part.strip() and part not in (".", "..", ".git") for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +281,7 @@ def _secret(name: str, value: Value, allowed: str) -> str:
 
 
 _SHORT: Final = Text(200)
-_PATH: Final = Text(4096)
+_PATH: Final = Text(LONGEST_PATH)
 RUN_KINDS: Final[Mapping[str, Kind[Any]]] = {
     "name": Name(),
     "command": Command(),
@@ -247,8 +297,12 @@ RUN_KINDS: Final[Mapping[str, Kind[Any]]] = {
     "soft_timeout": Time(1, LONGEST_TIMEOUT_S),
     "complexity": Choice(COMPLEXITIES),
     "dir": _PATH,
-    "repo": _PATH,
+    "repo": Repository(LONGEST_PATH),
     "branch": _SHORT,
+    "shallow": Flag(),
+    "sparse": Directories(),
+    "submodules": Flag(),
+    "any_size": Flag(),
     "ready_marker": _SHORT,
     "role": Name(),
     "model": _SHORT,
@@ -265,3 +319,5 @@ EVERY: Final = Time(SHORTEST_S, LONGEST_TIMEOUT_S)
 NOT_IN_DEFAULTS: Final = ("name", "needs")
 # A heartbeat is low, has no needs, and is not tried again: the next beat is its retry.
 NOT_IN_HEARTBEATS: Final = ("priority", "needs", "retries", "steps", "ready_marker")
+# These say something about the repository: without one they are a mistake.
+OF_REPO: Final = ("branch", "shallow", "sparse", "submodules", "ready_marker")

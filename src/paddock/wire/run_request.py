@@ -58,8 +58,13 @@ class RunRequest:
     soft_timeout_s: float | None = None
     complexity: ComplexityWord | None = None
     dir: str | None = None
-    repo: str | None = None
+    # A path or an address, which may hold a password: like the environment, it shows nowhere.
+    repo: str | None = field(default=None, repr=False)
     branch: str | None = None
+    shallow: bool = False
+    sparse: tuple[str, ...] = ()  # all that is checked out: directories in the repository
+    submodules: bool = False
+    any_size: bool = False  # of the repository: the answer to a question that may come
     ready_marker: str | None = None
     role: str | None = None
     model: str | None = None
@@ -169,4 +174,8 @@ def _program_word(command: tuple[str, ...]) -> str:
 
 def _place_word(request: RunRequest) -> str:
     where = request.repo or request.dir or ""
+    if "://" in where:
+        from paddock.workspaces.secrets import without_secrets
+
+        where = without_secrets(where).partition("?")[0]
     return PurePath(normpath(where.replace(":", "/"))).name.removesuffix(".git") if where else ""

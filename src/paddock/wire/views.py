@@ -14,11 +14,12 @@ from .run_request import HeartbeatRequest, PriorityWord, RunRequest
 VERSION = "v1"
 
 StateWord = Literal["queued", "starting", "running", "stopping", "ended"]
+ClearedWord = Literal["removed", "would_remove", "kept"]
 
 
 class Problem(msgspec.Struct, kw_only=True):
-    """Whatever was not done. `code` is for programs: bad_request, refused, not_found, ambiguous,
-    ended, trouble (the store), internal."""
+    """Whatever was not done. `code` is for programs: bad_request, refused, large (a question),
+    not_found, ambiguous, ended, trouble (the store), internal."""
 
     code: str
     message: str
@@ -126,6 +127,7 @@ class StatusView(msgspec.Struct, kw_only=True):
     heartbeats: tuple[HeartbeatView, ...] = ()
     driver: str = ""
     trouble: str | None = None  # of the store: nothing new is taken meanwhile
+    notices: tuple[str, ...] = ()  # what should be known, and stops nothing: a disk nearly full
 
 
 class MemoryView(msgspec.Struct, kw_only=True):
@@ -223,3 +225,37 @@ class StopDaemon(msgspec.Struct, kw_only=True):
 class Uploaded(msgspec.Struct, kw_only=True):
     token: str
     size: int
+
+
+class DiffView(msgspec.Struct, kw_only=True):
+    """What a run changed in its workspace, as a patch."""
+
+    text: str
+    cut: bool = False  # it went on, and only the beginning is here
+    raw: bytes | None = None  # the very bytes (base64), where they are no UTF-8 text
+    path: str | None = None  # of its workspace; None when that is gone
+    branch: str | None = None
+
+
+class WorkspaceView(msgspec.Struct, kw_only=True):
+    run: str | None  # None: prepared, and nobody has it
+    name: str | None = None  # of the run, if it is still known
+    path: str | None = None
+    repository: str
+    branch: str
+    state: str  # making, slot, taken, idle
+    idle_s: float | None = None  # None: not idle
+    made_at: float | None = None
+
+
+class ClearWorkspaces(msgspec.Struct, kw_only=True):
+    dry_run: bool = False
+
+
+class ClearedView(msgspec.Struct, kw_only=True):
+    path: str
+    run: str | None = None
+    name: str | None = None
+    repository: str = ""
+    done: ClearedWord
+    because: str

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from paddock.cli.connecting import Door
+from paddock.client.asks import Record
 from paddock.client.errors import ClientError, Failed, NoDaemon, NotFound, Refused
 from paddock.core.units import GIB, MIB
 from paddock.wire.views import (
     BreakerView,
+    ClearedView,
     DaemonView,
+    DiffView,
     FleetView,
     Happening,
     HeartbeatView,
@@ -32,6 +35,7 @@ from paddock.wire.views import (
     Taken,
     Uploaded,
     WhyView,
+    WorkspaceView,
 )
 
 if TYPE_CHECKING:
@@ -52,6 +56,8 @@ class Life:
     signal: int | None = None
     endless: bool = False
     queued: bool = False
+    gone: int = 0  # bytes of its output that are not kept any more
+    written_at: float = 0.0
 
 
 @dataclass(slots=True)
@@ -67,6 +73,11 @@ class FakeDaemon:
     black_box: dict[str, str] | None = None
     moves: list[MoveView] = field(default_factory=list)  # the story of whatever is asked for
     open_breakers: list[BreakerView] = field(default_factory=list)
+    patch: DiffView = field(default_factory=lambda: DiffView(text=""))  # of whatever is asked for
+    workspaces: list[WorkspaceView] = field(default_factory=list)
+    cleared: list[ClearedView] = field(default_factory=list)
+    large: bool = False  # its repositories are: it asks
+    dry_runs: list[bool] = field(default_factory=list)
     trouble: str | None = None
     fails_with: ClientError | None = None
     running: bool = True
@@ -158,6 +169,10 @@ class FakeClient:
     def submit(self, order: Submit) -> Submission:
         daemon = self._daemon
         submit = order
+        if daemon.large:
+            for run in (*submit.runs, *(beat.run for beat in submit.heartbeats)):
+                if run.repo and not (run.any_size or run.shallow or run.sparse):
+                    raise Refused(f"{run.name}: the working tree has 6 GiB (--yes)", "large")
         daemon.submits.append(submit)
         ids = {
             run.name: f"r{len(daemon.runs) + n:04}" for n, run in enumerate(submit.runs, start=1)
@@ -225,6 +240,31 @@ class FakeClient:
             if life.endless:
                 daemon.stopping.wait(20)
             daemon.end(run)
+
+    def log_records(
+        self,
+        ref: str,
+        *,
+        from_byte: int = 0,
+        lines: int | None = None,
+        since_at: float | None = None,
+        follow: bool = False,
+    ) -> Iterator[Record]:
+        """What the first `gone` bytes held is not kept; all of the rest came at `written_at`."""
+        life = self._daemon.life(self._daemon.find(ref).id)
+        at = from_byte
+        if since_at is not None and life.written_at < since_at:
+            at = len(life.output)
+        if lines is not None:
+            last = life.output.splitlines(keepends=True)[-lines:] if lines else []
+            at = max(at, len(life.output) - len(b"".join(last)))
+        if at < life.gone:
+            lost = life.output[at : life.gone]
+            yield Record(life.gone, b"", len(lost), lost.count(b"\n"))
+            at = life.gone
+        for chunk in self.log(ref, from_byte=at, follow=follow):
+            yield Record(at, chunk)
+            at += len(chunk)
 
     def wait(self, refs: Iterable[str], *, timeout_s: float = 25) -> tuple[RunView, ...]:
         daemon = self._daemon
@@ -331,6 +371,20 @@ class FakeClient:
             )
             for group in groups
         )
+
+    def diff(self, ref: str) -> DiffView:
+        self._daemon.find(ref)
+        return self._daemon.patch
+
+    def workspaces(self) -> list[WorkspaceView]:
+        return self._daemon.workspaces
+
+    def check_workspaces(self) -> list[ClearedView]:
+        return self._daemon.cleared
+
+    def clear_workspaces(self, *, dry_run: bool = False) -> list[ClearedView]:
+        self._daemon.dry_runs.append(dry_run)
+        return self._daemon.cleared
 
     def breakers(self) -> tuple[BreakerView, ...]:
         return tuple(self._daemon.open_breakers)

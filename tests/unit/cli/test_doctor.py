@@ -8,7 +8,7 @@ from tests.unit.cli.conftest import Paddock
 KEYS = {"containment", "because", "guarantees", "engines", "problems", "proof"}
 PROMISES = {
     *("hard_memory_wall", "fleet_wall", "no_swap", "pids_wall", "kills_whole_tree"),
-    *("catches_escapes", "can_freeze", "survives_daemon"),
+    *("catches_escapes", "can_freeze", "survives_daemon", "keeps_daemon_memory"),
 }
 
 

@@ -79,13 +79,21 @@ def test_what_is_no_regular_expression_or_no_time_is_bad_usage(paddock: Paddock)
     assert "allowed: 10m (ago), 14:30 or 14:30:15" in called.err
 
 
-def test_since_leaves_out_a_run_that_ended_before(paddock: Paddock, review: FakeDaemon) -> None:
-    now = time.time()
-    review.change("r0001", state="ended", outcome="succeeded", since_at=now - 600)
+def test_since_and_lines_begin_where_both_do(paddock: Paddock, review: FakeDaemon) -> None:
+    review.lives["review"].written_at = time.time() - 600
     assert paddock("logs", "--since", "5m", "review").out == ""
-    assert paddock("logs", "--since", "20m", "review").out != ""
-    review.change("r0001", submitted_at=now)
-    assert paddock("logs", "--since", "20m", "review").err == ""
+    assert paddock("logs", "--since", "20m", "review").out == "one\ntwo error\nthree\n"
+    assert paddock("logs", "--since", "20m", "--lines", "1", "review").out == "three\n"
+    assert paddock("logs", "--since", "20m", "-f", "--lines", "1", "review").out == "three\n"
+
+
+def test_what_is_not_kept_is_said(paddock: Paddock, review: FakeDaemon) -> None:
+    review.lives["review"].gone = 6
+    called = paddock("logs", "review")
+    assert called.out == "o error\nthree\n"
+    assert called.err == "paddock: 6 B (1 line) of its output are not kept\n"
+    called = paddock("logs", "--json", "--lines", "2", "review")
+    assert called.out.splitlines()[0] == '{"missing_bytes":2,"missing_lines":0}'
 
 
 def test_into_a_pipe_every_byte_goes_as_it_was_written(
@@ -112,6 +120,24 @@ def test_raw_gives_a_terminal_everything(
     daemon.lives["evil"] = Life(output=EVIL)
     daemon.add("evil")
     assert on_a_terminal(paddock, monkeypatch, "logs", "--raw", "evil") == EVIL
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        (b"\x1b]52;c;aGk=\x07x", "x"),  # the clipboard
+        (b"\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+        (b"\x1bP+q544e\x1b\\x", "x"),
+        (b"\x9b2Jx", "\ufffd2Jx"),  # C1 as a byte of its own
+        (b"\xc2\x1b[2J\x9b31mx", "\ufffd\ufffd31mx"),  # nor made by taking something out
+        (b"\x1b\x1b[2J[2Jx", "[2Jx"),
+        (b"good\rbad\r\nx\r\r\n\ry", "good\nbad\r\nx\r\r\n\ny"),
+        (b"a\x08\x08b\x7f\x00c\xff", "abc\ufffd"),
+    ],
+)
+def test_nothing_that_acts_on_a_terminal_is_left(written: bytes, shown: str) -> None:
+    assert b"".join(cleaned([written])).decode() == shown
+    assert b"".join(cleaned(written[at : at + 1] for at in range(len(written)))).decode() == shown
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 1000])

@@ -40,5 +40,5 @@ def test_a_stream_that_ends_before_the_run_does_is_taken_up_again(daemon: FakeDa
         daemon.lives["a"] = daemon.life("r0001")
         daemon.lives["a"].output = b"0123456789"
         daemon.breaks_at = [4, 8]
-        seen = list(talk.output("r0001"))
+        seen = [record.data for record in talk.records("r0001")]
     assert b"".join(seen) == b"0123456789"

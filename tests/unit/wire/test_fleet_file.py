@@ -69,8 +69,7 @@ def test_the_example_runs_on_any_machine_that_has_sh() -> None:
 def test_what_is_not_there_yet_is_marked_in_the_reference() -> None:
     page = (PROJECT / "docs/reference/fleet-file.md").read_text(encoding="utf-8")
     marked = set(re.findall(r"^\| `(\w+)` \| \*not yet\*: ", page, re.MULTILINE))
-    said: dict[str, Any] = dict.fromkeys(("agent", "repo", "branch", "ready_marker"), "x")
-    said["steps"] = (Step(name="s", command=("x",)),)
+    said: dict[str, Any] = {"agent": "x", "steps": (Step(name="s", command=("x",)),)}
     for key, value in said.items():
         with pytest.raises(Declined, match="not there yet"):
             refuse_what_is_not_there_yet(RunRequest(name="a", **{key: value}))
@@ -86,6 +85,7 @@ def test_every_option_has_its_key() -> None:
     found = run(
         "{name: a, command: [x], priority: low, memory: 4G, memory_high: 60%, cpu: 1.5, pids: 99,"
         " timeout: 2h, soft_timeout: 1h, complexity: complex, repo: 'https://h/x.git', branch: b,"
+        " shallow: true, sparse: [src/web, docs/], submodules: true, any_size: true,"
         " ready_marker: ok, role: quality, model: m, group: g, retries: 2, env: {CI: 1, NO: no},"
         " on_end: 'notify-send done', driver: local, performance_profile: high, strict: true}"
     )
@@ -102,6 +102,10 @@ def test_every_option_has_its_key() -> None:
         complexity="complex",
         repo="https://h/x.git",
         branch="b",
+        shallow=True,
+        sparse=("src/web", "docs"),
+        submodules=True,
+        any_size=True,
         ready_marker="ok",
         role="quality",
         model="m",

@@ -1,0 +1,151 @@
+"""Workspaces over the API: what a run changed, which there are, which may go and which went."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, TypeVar
+
+import msgspec
+
+from paddock.supervisor.loop import Supervisor
+from paddock.wire.views import ClearedView, ClearedWord, ClearWorkspaces, DiffView, WorkspaceView
+from paddock.workspaces.changes import Diff
+from paddock.workspaces.clearing import Judged
+from paddock.workspaces.errors import Busy, GitFailed, GitTimedOut, WorkspaceError
+from paddock.workspaces.facts import gather
+from paddock.workspaces.keeping import Keep, Removable, verdict
+from paddock.workspaces.records import Record, State
+from paddock.workspaces.room import Room
+
+from .answering import Ready
+from .asking import Asked
+from .desk import Desk
+from .problems import not_found, refused, trouble
+
+T = TypeVar("T")
+
+# git itself has five minutes a command, and a look into hundreds of workspaces takes some.
+PATIENCE_S: Final = 600.0
+MOST_DIFF_BYTES: Final = 16 << 20
+_OF_RUNS: Final = (State.MAKING, State.TAKEN, State.IDLE)
+
+
+async def diff(desk: Desk, asked: Asked) -> Ready:
+    """From the commit that a run began with to its files as they are now."""
+    room, run = _room(desk), await desk.find(asked.path["run"])
+    return await _aside(desk, lambda: Ready(msgspec.json.encode(_diff(room, run.id))))
+
+
+def _diff(room: Room, run: str) -> DiffView:
+    found = room.diff(run, most_bytes=MOST_DIFF_BYTES)
+    raw = _whole_lines(found)
+    text = raw.decode("utf-8", "replace")
+    record, path = room.record(run), room.path(run)
+    return DiffView(
+        text=text,
+        cut=found.cut,
+        raw=None if text.encode() == raw else raw,
+        path=None if path is None else str(path),
+        branch=None if record is None else record.branch,
+    )
+
+
+def _whole_lines(found: Diff) -> bytes:
+    return found.text[: found.text.rfind(b"\n") + 1] if found.cut else found.text
+
+
+async def list_workspaces(desk: Desk, _asked: Asked) -> list[WorkspaceView]:
+    room = _room(desk)
+    records = await _aside(desk, room.records)
+    names = await _names(desk.supervisor, [record.name for record in records])
+    return await _aside(desk, lambda: [_view(room, record, names) for record in records])
+
+
+def _view(room: Room, record: Record, names: Mapping[str, str]) -> WorkspaceView:
+    is_slot = record.state is State.SLOT
+    path = None if is_slot else room.path(record.name)
+    at_rest = record.state in (State.SLOT, State.IDLE)
+    return WorkspaceView(
+        run=None if is_slot else record.name,
+        name=names.get(record.name),
+        path=None if path is None else str(path),
+        repository=record.repository,
+        branch=record.branch,
+        state=record.state.value,
+        idle_s=max(0.0, time.time() - record.used_at) if at_rest else None,
+        made_at=record.made_at,
+    )
+
+
+async def check_workspaces(desk: Desk, _asked: Asked) -> list[ClearedView]:
+    """What keeps each from being removed: what is in it first, then that it is not yet time."""
+    room = _room(desk)
+    judged = await _aside(desk, lambda: [_looked_into(room, one) for one in room.gc(dry_run=True)])
+    return await _cleared(desk, judged, dry_run=True)
+
+
+def _looked_into(room: Room, one: Judged) -> Judged:
+    record = room.record(one.name) if one.state is State.IDLE else None
+    if record is None or isinstance(one.verdict, Removable):
+        return one
+    inside = verdict(gather(record, one.path))
+    return replace(one, verdict=inside) if isinstance(inside, Keep) else one
+
+
+async def clear_workspaces(desk: Desk, asked: Asked) -> list[ClearedView]:
+    """Those that were idle for long and hold nothing of their own go."""
+    body, room = await asked.body(ClearWorkspaces), _room(desk)
+    judged = await _aside(desk, lambda: room.gc(dry_run=body.dry_run))
+    return await _cleared(desk, judged, dry_run=body.dry_run)
+
+
+async def _cleared(desk: Desk, judged: Sequence[Judged], *, dry_run: bool) -> list[ClearedView]:
+    names = await _names(desk.supervisor, [one.name for one in judged])
+    return [
+        ClearedView(
+            path=str(one.path),
+            run=one.name if one.state in _OF_RUNS else None,
+            name=names.get(one.name),
+            repository=one.repository,
+            done=_word(one, dry_run=dry_run),
+            because=one.because,
+        )
+        for one in judged
+    ]
+
+
+def _word(one: Judged, *, dry_run: bool) -> ClearedWord:
+    if one.removed:
+        return "removed"
+    return "would_remove" if dry_run and isinstance(one.verdict, Removable) else "kept"
+
+
+# -- for all of them ----------------------------------------------------------------------------
+
+
+def _room(desk: Desk) -> Room:
+    if desk.facts.workspaces is None:
+        raise refused("this daemon has no workspaces")
+    return desk.facts.workspaces
+
+
+async def _aside(desk: Desk, work: Callable[[], T]) -> T:
+    try:
+        return await desk.aside(work, within_s=PATIENCE_S)
+    except (Busy, GitTimedOut) as error:
+        raise trouble(str(error)) from None
+    except GitFailed as error:
+        raise refused(str(error)) from None
+    except WorkspaceError as error:
+        raise not_found(str(error)) from None
+
+
+async def _names(supervisor: Supervisor, ids: Sequence[str]) -> dict[str, str]:
+    """Of those that are still known; a slot's is nobody's."""
+    known = supervisor.fleet.runs
+    missing = [run for run in ids if run not in known]
+    stored = await supervisor.look(lambda store: [store.run(run) for run in missing])
+    runs = [*(known[run] for run in ids if run in known), *stored]
+    return {run.id: run.spec.name for run in runs if run is not None}

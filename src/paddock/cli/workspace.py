@@ -1,0 +1,137 @@
+"""`paddock workspace`: where runs with --repo work; what is in the way of clearing them up."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from paddock.core.units import format_duration
+
+from .connecting import connected
+from .printing import coloured, counted, echo_json, note, safe, terminal_width
+from .tables import Cell, Column, Row, table
+
+if TYPE_CHECKING:
+    from paddock.wire.views import ClearedView, WorkspaceView
+
+_THERE: Final = (
+    Column("run"),
+    Column("name", gives_way=1, leaves=2),
+    Column("state"),
+    Column("idle", right=True),
+    Column("repository", gives_way=2, leaves=1),
+    Column("workspace", gives_way=3),
+)
+_CLEARED: Final = (
+    Column("run"),
+    Column("name", gives_way=1, leaves=1),
+    Column("what"),
+    Column("because", gives_way=3, least=30),
+    Column("workspace", gives_way=2, leaves=2),
+)
+_STATES: Final = {"taken": "blue", "idle": "grey", "slot": "grey"}
+_DONE: Final = {
+    "removed": Cell("removed", "green"),
+    "would_remove": Cell("would be removed", "green"),
+    "kept": Cell("kept", "yellow"),
+}
+
+
+@click.group("workspace")
+def command() -> None:
+    """Show the workspaces of runs with --repo, what keeps them, and remove those that may go.
+
+    A workspace with work that exists nowhere else is never removed. Each subcommand has --json.
+
+    \b
+    Examples:
+      paddock workspace ls
+      paddock workspace check
+      paddock workspace gc --dry-run
+    """
+
+
+@command.command("ls")
+@click.option("--json", "as_json", is_flag=True, help="A JSON list on stdout.")
+def list_them(as_json: bool) -> None:
+    """List the workspaces, with prepared ones that no run has yet.
+
+    \b
+    Example:
+      paddock workspace ls --json | jq -r '.[].path'
+    """
+    with connected() as client:
+        views = client.workspaces()
+    if as_json:
+        echo_json(views)
+    elif not views:
+        note("no workspaces")
+    else:
+        _print(_THERE, [_there(view) for view in views])
+
+
+@command.command("check")
+@click.option("--json", "as_json", is_flag=True, help="A JSON list on stdout.")
+def check(as_json: bool) -> None:
+    """Say of each workspace what keeps it from being removed; removes none.
+
+    \b
+    Example:
+      paddock workspace check
+    """
+    with connected() as client:
+        views = client.check_workspaces()
+    _show(views, as_json=as_json)
+
+
+@command.command("gc")
+@click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON list on stdout.")
+def clear(dry_run: bool, as_json: bool) -> None:
+    """Remove workspaces that were idle for long and whose work is all committed, on branches.
+
+    performance.worktree_idle_days (7) says for how long. The branches stay in the repository.
+
+    \b
+    Example:
+      paddock workspace gc --dry-run
+    """
+    with connected() as client:
+        views = client.clear_workspaces(dry_run=dry_run)
+    _show(views, as_json=as_json)
+
+
+def _show(views: Sequence[ClearedView], *, as_json: bool) -> None:
+    if as_json:
+        echo_json(views)
+        return
+    if views:
+        _print(_CLEARED, [_cleared(view) for view in views])
+    gone = [view for view in views if view.done != "kept"]
+    would = "would be removed" if any(one.done == "would_remove" for one in gone) else "removed"
+    note(f"{counted(len(views), 'workspace')}, {len(gone)} {would}")
+
+
+def _print(columns: Sequence[Column], rows: Sequence[Row]) -> None:
+    lines = table(columns, rows, width=terminal_width(), colour=coloured(sys.stdout))
+    click.echo("\n".join(lines))
+
+
+def _there(view: WorkspaceView) -> Row:
+    idle = "-" if view.idle_s is None else format_duration(view.idle_s)
+    return (
+        safe(view.run or "-"),
+        safe(view.name or "-"),
+        Cell(safe(view.state), _STATES.get(view.state)),
+        idle,
+        safe(view.repository),
+        safe(view.path or "-"),
+    )
+
+
+def _cleared(view: ClearedView) -> Row:
+    name, run = safe(view.name or "-"), safe(view.run or "-")
+    return (run, name, _DONE[view.done], safe(view.because), safe(view.path))
