@@ -272,3 +272,20 @@ def test_names_of_cgroups_are_those_of_attempts() -> None:
     for attempt in (Attempt("a", 1), Attempt("r.3", 17)):
         assert attempt_of(name_of(attempt)) == attempt
     assert attempt_of("cgroup.procs") is None and attempt_of(".1") is None
+
+
+@within_walls()
+async def test_what_an_earlier_daemon_left_is_no_reason_to_kill_who_comes_after(
+    stable: WalledStable,
+) -> None:
+    """It had made the cgroup and died before the keeper heard of it: the next begins it anew."""
+    group = stable.home.fleet.child(name_of(Attempt("a", 1)))
+    group.make()
+    stable.walls.adopt(())
+    attempt = stable.start(*QUIET, run="a", limit_bytes=64 * MIB)
+    await stable.hear(Started, attempt)
+    for _ in range(3):
+        stable.driver.used_bytes()
+        await asyncio.sleep(0.05)
+    assert len(stable.walls.pids(attempt)) == 1
+    assert stable.of(Exited, attempt) == []

@@ -57,7 +57,11 @@ class CgroupContainment:
         return Place(self._leaves[attempt].main.procs, OOM_SCORES[priority])
 
     def _fresh(self, attempt: Attempt, walls: Walls) -> Leaf:
-        group = self._fleet.child(name_of(attempt))
+        name = name_of(attempt)
+        group = self._fleet.child(name)
+        # Found at the start and not yet gone: from here on the name is this one's, and who tidies
+        # up by it would kill a fresh agent.
+        self._leftovers.pop(name, None)
         leaf = Leaf(attempt, group, walls, dwell_s=self._dwell_s)
         try:
             leaf.prepare()
