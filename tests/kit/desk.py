@@ -39,7 +39,12 @@ class ServedDesk:
     """`client()` talks to it; `within(work)` runs a coroutine where the supervisor lives."""
 
     def __init__(
-        self, directory: Path, *, policy: Policy | None = None, store: Store | None = None
+        self,
+        directory: Path,
+        *,
+        policy: Policy | None = None,
+        store: Store | None = None,
+        room: Room | None = None,
     ) -> None:
         self.places = Places(directory / "state")
         self.places.state.mkdir(mode=0o700, exist_ok=True)
@@ -48,7 +53,7 @@ class ServedDesk:
         self.store = store or MemoryStore()
         self.output = OutputStore(self.places.output)
         # Workspaces are idle enough to go as soon as they are released.
-        self.room: Room | None = Room(self.places.state / "workspaces", idle_days=0)
+        self.room: Room | None = room or Room(self.places.state / "workspaces", idle_days=0)
         self.listen: str | None = None
         self.stops: list[bool] = []
         self.beats: list[tuple[str, Recipe]] = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from hypothesis import settings
@@ -69,7 +70,7 @@ class Logs(RuleBasedStateMachine):
         total=st.integers(40, 400),
         full=st.booleans(),
     )
-    def begin(self, buffer: int, files: int, total: int, full: bool) -> None:
+    def begin(self, *, buffer: int, files: int, total: int, full: bool) -> None:
         self.keeping = Keeping(buffer_bytes=buffer, total_bytes=total, files=files, full=full)
         self.start()
 
@@ -160,7 +161,7 @@ class Logs(RuleBasedStateMachine):
 
 
 class Reached:
-    steps: set[str] = set()
+    steps: ClassVar[set[str]] = set()
 
 
 @pytest.mark.timeout(300)

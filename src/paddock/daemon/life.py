@@ -258,6 +258,7 @@ class _Daemon:
             beat_while=self.endings.beat_while,
             black_box=self.boxes.read,
             notices=self.output.notices,
+            workspaces=self.grounds.room,
         )
         server = ApiServer(
             *(self.supervisor, facts, self.output),

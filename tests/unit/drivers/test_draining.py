@@ -97,7 +97,7 @@ def test_while_a_disk_is_slow_the_loop_goes_on_and_closing_waits(tmp_path: Path)
         await until(is_in.is_set)
         assert not drain.empty(), "what is on its way is not there yet"
         asyncio.get_running_loop().call_later(0.05, go_on.set)
-        await asyncio.sleep(0.1)  # the loop is free: the call above comes
+        await until(go_on.is_set)  # the loop is free: the call above comes
         await until(drain.empty)
         is_in.clear()
         go_on.clear()
