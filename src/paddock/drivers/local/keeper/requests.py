@@ -84,7 +84,7 @@ class Requests:
         restart = asked.get("restart")
         if restart is not None and not isinstance(restart, dict):
             raise Refused("bad_request", "restart: an object is wanted")
-        self.revival.learn(restart, time.monotonic())
+        self.revival.learn(restart, time.monotonic(), pid=connection.peer[0])
         self._server.yield_output()
         self._epoch = connection.epoch = epoch
         self.retiring = False  # by a daemon that left it with something unforgotten

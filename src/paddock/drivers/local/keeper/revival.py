@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 from .children import ALL_SIGNALS
 from .protocol import Refused
@@ -29,9 +30,10 @@ class Revival:
         self._due_at: float | None = None
         self._pid = 0
 
-    def learn(self, how: Message | None, now: float) -> None:
+    def learn(self, how: Message | None, now: float, *, pid: int = 0) -> None:
         """From a hello: the daemon is there, so nothing is due."""
         self._came_at, self._due_at = now, None
+        self._call_off(pid)
         if how is None:
             return
         argv, env, after_s = how.get("argv"), how.get("env", {}), how.get("after_s", 2.0)
@@ -49,6 +51,17 @@ class Revival:
 
     def off(self) -> None:
         self._argv, self._due_at = [], None
+
+    def _call_off(self, daemon: int) -> None:
+        """One that we started and that is still on its way, while another has come: should that one
+        be stopped in a moment, it would take its place."""
+        if self._pid and daemon and daemon != self._pid:
+            try:
+                os.kill(
+                    self._pid, signal.SIGTERM
+                )  # our child: not reaped, so the number is its own
+            except ProcessLookupError:
+                pass
 
     def daemon_went(self, now: float) -> None:
         if now - self._came_at >= STEADY_AFTER_S:
