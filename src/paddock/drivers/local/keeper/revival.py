@@ -56,12 +56,7 @@ class Revival:
         """One that we started and that is still on its way, while another has come: should that one
         be stopped in a moment, it would take its place."""
         if self._pid and daemon and daemon != self._pid:
-            try:
-                os.kill(
-                    self._pid, signal.SIGTERM
-                )  # our child: not reaped, so the number is its own
-            except ProcessLookupError:
-                pass
+            os.kill(self._pid, signal.SIGTERM)  # our child, not yet reaped: the number is its own
 
     def daemon_went(self, now: float) -> None:
         if now - self._came_at >= STEADY_AFTER_S:
