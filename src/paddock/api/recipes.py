@@ -74,7 +74,7 @@ def outside_environment(variables: Mapping[str, str]) -> Mapping[str, str]:
 
 def recipe_of(request: RunRequest, of: Sent, defaults: RunDefaults, *, driver: str) -> Recipe:
     # Runs without variables of their own share one table: ten thousand copies would be 50 MB.
-    own = {**request.env, **variables_of(request)}
+    own = {**request.env, **variables_of(request)} if request.repo else request.env
     environment = {**of.environment, **own} if own else of.environment
     return Recipe(
         command=request.command,
@@ -113,7 +113,7 @@ def _labels(request: RunRequest, of: Sent, defaults: RunDefaults) -> dict[str, s
         "strict": "1" if request.strict else None,
     }
     found |= {name: value for name, value in said.items() if value is not None}
-    return found | labels_of(request)
+    return found | labels_of(request) if request.repo else found
 
 
 @lru_cache(64)

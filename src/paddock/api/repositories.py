@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from paddock.core.units import MIB
-from paddock.supervisor.grounds import REPOSITORY_LABEL, Wanted
+from paddock.supervisor.grounds import ADDRESS, REPOSITORY_LABEL, Wanted
 from paddock.wire.run_request import RunRequest
 from paddock.workspaces.errors import GitTimedOut, WorkspaceError
 from paddock.workspaces.secrets import is_address, parted, without_secrets
@@ -28,9 +28,6 @@ from paddock.workspaces.worktrees import find_source, resolve
 from .defaults import Given
 from .problems import Declined, bad_request, large, refused, trouble
 
-# The whole address, where the label has it without its password. Environments are shown nowhere
-# and deleted at the end; no agent is given a variable of this family.
-ADDRESS_VARIABLE: Final = "PADDOCK_REPOSITORY"
 SECRET_LABEL: Final = "repo_secret"  # the label's address is not all of it
 PATIENCE_S: Final = 45.0  # below the client's: a tree of 100,000 files on a cold disk takes seconds
 KEPT_S: Final = 10.0
@@ -172,7 +169,7 @@ def variables_of(request: RunRequest) -> dict[str, str]:
     """The whole address, if it holds what may not be written down."""
     if request.repo is None or _without_password(request.repo) == request.repo:
         return {}
-    return {ADDRESS_VARIABLE: request.repo}
+    return {ADDRESS: request.repo}
 
 
 def _without_password(repository: str) -> str:

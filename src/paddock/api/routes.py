@@ -179,7 +179,7 @@ ROUTES: Final = (
     Route(
         "GET",
         "/v1/workspaces",
-        workspaces.list_workspaces,
+        workspaces.workspaces,
         "All workspaces, prepared ones too.",
         list[v.WorkspaceView],
         problems=(409,),

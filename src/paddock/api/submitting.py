@@ -102,7 +102,8 @@ async def _submit(desk: Desk, body: Submit) -> Submission:
     await check(body)
     looked = look_here(desk, body)
     if looked is None:
-        within_s = repositories.PATIENCE_S if _has_repository(body) else PATIENCE_S
+        asks_git = _has_repository(_every(body))
+        within_s = repositories.PATIENCE_S if asks_git else PATIENCE_S
         looked = await desk.aside(lambda: _look(desk, body), within_s=within_s)
     if any(run is not None for _, run in looked.ids):
         return await _again(desk, body, looked)
@@ -174,7 +175,7 @@ def look_here(desk: Desk, body: Submit) -> Looked | None:
     every = _every(body)
     if body.stdin is not None or any(place not in desk.trusted for place in _places(body, every)):
         return None
-    if _has_repository(body):
+    if _has_repository(every):
         return None  # git is asked about it
     ids = [id_of(body.key, index) for index in range(len(body.runs))]
     if not desk.ids.surely_new(ids) or len(set(ids)) < len(ids):
@@ -188,8 +189,8 @@ def _every(body: Submit) -> list[RunRequest]:
     return [*body.runs, *(heartbeat.run for heartbeat in body.heartbeats)]
 
 
-def _has_repository(body: Submit) -> bool:
-    return any(one.repo is not None for one in _every(body))
+def _has_repository(every: Sequence[RunRequest]) -> bool:
+    return any(one.repo is not None for one in every)
 
 
 def _places(body: Submit, every: Sequence[RunRequest]) -> set[str]:

@@ -56,7 +56,7 @@ def _whole_lines(found: Diff) -> bytes:
     return found.text[: found.text.rfind(b"\n") + 1] if found.cut else found.text
 
 
-async def list_workspaces(desk: Desk, _asked: Asked) -> list[WorkspaceView]:
+async def workspaces(desk: Desk, _asked: Asked) -> list[WorkspaceView]:
     room = _room(desk)
     records = await _aside(desk, room.records)
     names = await _names(desk.supervisor, [record.name for record in records])

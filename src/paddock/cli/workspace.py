@@ -11,7 +11,7 @@ import click
 from paddock.core.units import format_duration
 
 from .connecting import connected
-from .printing import coloured, counted, echo_json, note, safe, terminal_width
+from .printing import coloured, echo_json, note, safe, terminal_width
 from .tables import Cell, Column, Row, table
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def check(as_json: bool) -> None:
     """
     with connected() as client:
         views = client.check_workspaces()
-    _show(views, as_json=as_json)
+    _show(views, as_json=as_json, dry_run=True)
 
 
 @command.command("gc")
@@ -101,18 +101,18 @@ def clear(dry_run: bool, as_json: bool) -> None:
     """
     with connected() as client:
         views = client.clear_workspaces(dry_run=dry_run)
-    _show(views, as_json=as_json)
+    _show(views, as_json=as_json, dry_run=dry_run)
 
 
-def _show(views: Sequence[ClearedView], *, as_json: bool) -> None:
+def _show(views: Sequence[ClearedView], *, as_json: bool, dry_run: bool) -> None:
     if as_json:
         echo_json(views)
         return
     if views:
         _print(_CLEARED, [_cleared(view) for view in views])
-    gone = [view for view in views if view.done != "kept"]
-    would = "would be removed" if any(one.done == "would_remove" for one in gone) else "removed"
-    note(f"{counted(len(views), 'workspace')}, {len(gone)} {would}")
+    kept = sum(view.done == "kept" for view in views)
+    gone = "would be removed" if dry_run else "removed"
+    note(f"{len(views) - kept} {gone}, {kept} kept")
 
 
 def _print(columns: Sequence[Column], rows: Sequence[Row]) -> None:

@@ -13,6 +13,7 @@ from typing import Final
 from paddock.core.events import HeartbeatRemoved
 from paddock.core.run import Ended, Run
 from paddock.ports import Recipe
+from paddock.supervisor.grounds import ADDRESS
 from paddock.supervisor.loop import Supervisor
 from paddock.supervisor.thoughts import Parting
 
@@ -93,7 +94,7 @@ class Endings:
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=asyncio.subprocess.DEVNULL,
                     stderr=asyncio.subprocess.DEVNULL,
-                    env={**(recipe.environment or {}), **dict(_facts(run))},
+                    env={**_own(recipe), **dict(_facts(run))},
                     cwd=recipe.directory if recipe.directory.is_dir() else Path("/"),
                     start_new_session=True,
                 )
@@ -112,6 +113,13 @@ class Endings:
         """At shutdown: those under way may end."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=5.0)
+
+
+def _own(recipe: Recipe) -> dict[str, str]:
+    """The run's environment; a password for its repository was no part of it."""
+    variables = dict(recipe.environment or {})
+    variables.pop(ADDRESS, None)
+    return variables
 
 
 def _facts(run: Run) -> Iterable[tuple[str, str]]:

@@ -30,6 +30,7 @@ from paddock.workspaces.progress import Progress
 from paddock.workspaces.room import Room
 from paddock.workspaces.scratch import VARIABLE as SCRATCH
 from paddock.workspaces.scratch import Scratch
+from paddock.workspaces.secrets import parted
 from paddock.workspaces.size_rules import Answer
 from paddock.workspaces.sources import Manner
 from paddock.workspaces.strategy import choose
@@ -69,7 +70,8 @@ class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
             return Manner(submodules=self.submodules)
         local = self.repository.startswith("/")
         answer = Answer.SPARSE if self.sparse else Answer.SHALLOW
-        strategy = choose(local=local, answer=answer, sparse=self.sparse)
+        secret = not local and bool(parted(self.repository).headers)
+        strategy = choose(local=local, answer=answer, sparse=self.sparse, password=secret)
         return Manner(strategy=strategy, submodules=self.submodules)
 
 

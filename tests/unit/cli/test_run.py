@@ -242,7 +242,7 @@ def test_every_option_arrives_as_a_request(
         "--name tests --priority high --memory 2G --memory-high 75% --cpu 1.5 --pids 256 "
         "--timeout none --soft-timeout 15m --complexity complex --role quality --model small "
         "--group g/h --needs a --needs b --retries 3 --env A=1 --env B=x=y --driver fake "
-        "--performance-profile high --strict --ready-marker done --on-end notify "
+        "--performance-profile high --strict --on-end notify "
     )
     assert paddock("run", *options.split(), "--dir", str(tmp_path), "--", "make").code == 0
     (run,) = daemon.submits[0].runs
@@ -252,7 +252,23 @@ def test_every_option_arrives_as_a_request(
     assert (run.role, run.model, run.group, run.retries) == ("quality", "small", "g/h", 3)
     assert (run.needs, run.env) == (("a", "b"), {"A": "1", "B": "x=y"})
     assert (run.driver, run.performance_profile, run.strict) == ("fake", "high", True)
-    assert (run.dir, run.ready_marker, run.on_end) == (str(tmp_path), "done", "notify")
+    assert (run.dir, run.on_end) == (str(tmp_path), "notify")
+
+
+def test_the_options_of_a_repository_arrive(paddock: Paddock, daemon: FakeDaemon) -> None:
+    options = "--branch dev --shallow --sparse src --sparse docs/api --submodules --yes"
+    words = ("--repo", ".", *options.split(), "--ready-marker", "tests green", "--", "make")
+    assert paddock("run", *words).code == 0
+    (run,) = daemon.submits[0].runs
+    assert (run.repo, run.branch, run.shallow) == (str(Path.cwd()), "dev", True)
+    assert (run.sparse, run.submodules, run.any_size) == (("src", "docs/api"), True, True)
+    assert run.ready_marker == "tests green"
+
+
+@pytest.mark.parametrize("address", ["https://h/x.git", "git@h:o/x.git", "host:x.git"])
+def test_a_repository_may_be_an_address(paddock: Paddock, daemon: FakeDaemon, address: str) -> None:
+    assert paddock("submit", "--repo", address, "--", "make").code == 0
+    assert daemon.submits[0].runs[0].repo == address
 
 
 def test_an_agent_with_a_prompt_is_accepted_and_left_to_the_daemon(
@@ -329,6 +345,8 @@ def test_stdin_is_uploaded_before_the_run_is_submitted(
         (["--env", "A-B=hunter2", "--", "x"], "--env: found the variable 'A-B'; allowed: K=V"),
         (["--dir", "/nowhere", "--", "x"], "--dir: found no directory '/nowhere'"),
         (["--dir", "/", "--repo", "/", "--", "x"], "found dir and repo"),
+        (["--branch", "main", "--", "x"], "--branch: found no repo beside it"),
+        (["--repo", ".", "--sparse", "/x", "--", "x"], "--sparse: found '/x'; allowed: a list of"),
         (["--agent", "claude", "--", "x"], "command and agent"),
         (["--agent", "claude"], "an agent without a prompt"),
         (["--priority", "urgent", "--", "x"], "'urgent' is not one of"),

@@ -114,3 +114,14 @@ def test_of_many_that_wait_the_first_are_said(
     err = paddock("submit", "--from", str(tmp_path / "jobs")).err
     assert err.splitlines()[-1] == "paddock: and 4 more are queued"
     assert len(err.splitlines()) == 6
+
+
+def test_a_line_with_a_place_of_its_own_takes_no_part_of_the_options_repository(
+    paddock: Paddock, daemon: FakeDaemon, tmp_path: Path
+) -> None:
+    lines = 'make\n{"command": ["x"], "dir": "/"}\n{"command": ["x"], "repo": "/other"}\n'
+    (tmp_path / "jobs").write_text(lines, encoding="utf-8")
+    options = ("--repo", "/shop", "--branch", "dev", "--shallow", "--ready-marker", "ok")
+    assert paddock("submit", *options, "--from", str(tmp_path / "jobs")).code == 0
+    said = [(run.repo, run.branch, run.ready_marker) for run in daemon.submits[0].runs]
+    assert said == [("/shop", "dev", "ok"), (None, None, None), ("/other", None, "ok")]

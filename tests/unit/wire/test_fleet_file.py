@@ -144,6 +144,23 @@ def test_paths_are_relative_to_the_file_and_urls_stay() -> None:
     assert run("{name: a, command: [x], repo: .}").repo == "/work/shop"
     assert run("{name: a, command: [x], dir: sub/x}").dir == "/work/shop/sub/x"
     assert run("{name: a, command: [x], repo: 'git@h:o/x.git'}").repo == "git@h:o/x.git"
+    assert run("{name: a, command: [x], repo: 'host:x'}").repo == "host:x"
+    assert run("{name: a, command: [x], repo: './a:b'}").repo == "/work/shop/a:b"
+
+
+def test_what_is_about_the_repository_of_the_defaults_is_left_to_it() -> None:
+    defaults = "{repo: ., branch: main, shallow: true, sparse: [src], ready_marker: ok}"
+
+    def found(keys: str) -> RunRequest:
+        return run(f"{{name: a, command: [x]{keys}}}", defaults=defaults)
+
+    usual = found("")
+    assert (usual.branch, usual.shallow, usual.sparse) == ("main", True, ("src",))
+    other = found(", repo: ../other")
+    assert (other.branch, other.shallow, other.sparse) == (None, False, ())
+    assert other.ready_marker == "ok"
+    plain = found(", dir: .")
+    assert (plain.repo, plain.branch, plain.ready_marker) == (None, None, None)
     assert "~ of a user who exists" in complaint("{name: a, command: [x], dir: ~nobody-here/x}")
 
 
@@ -198,6 +215,12 @@ def test_a_group_is_agent_repository_and_role(line: str, group: str) -> None:
         ),
         ("{name: a, command: [x], memory: 1G, memory_high: 1G}", "allowed: a share, or less than"),
         ("{name: a, command: [x], dir: a, repo: b}", "found dir and repo; allowed: dir (as it is)"),
+        ("{name: a, command: [x], branch: b}", "a.branch: found no repo beside it"),
+        ("{name: a, command: [x], ready_marker: b}", "allowed: only together with repo"),
+        ("{name: a, command: [x], repo: b, sparse: []}", "sparse: found"),
+        ("{name: a, command: [x], repo: b, sparse: [../x]}", "a list of 1 to 1000 directories"),
+        ("{name: a, command: [x], repo: b, sparse: src}", "a list of 1 to 1000 directories"),
+        ("{name: a, command: [x], repo: b, shallow: often}", "shallow: found 'often'"),
         ("{name: a, command: [x], priority: urgent}", "allowed: critical, high, normal or low"),
         ("{name: a, command: [x], driver: locl}", "did you mean local?"),
         ("{name: a, comand: [x]}", "runs.a.comand: found an unknown key; did you mean command?"),

@@ -67,6 +67,21 @@ def test_the_high_mark_is_always_below_the_limit() -> None:
     assert memory_high_bytes(above, DEFAULTS) == 3 * GIB // 2
 
 
+@pytest.mark.parametrize(
+    ("repo", "group"),
+    [
+        ("https://me:secret@host/team/shop.git", "x/shop"),
+        ("https://me:secret@host", "x/host"),
+        ("https://host/shop.git?private_token=secret", "x/shop"),
+        ("git@host:team/shop.git", "x/shop"),
+    ],
+)
+def test_a_password_in_an_address_is_in_no_group_and_no_repr(repo: str, group: str) -> None:
+    request = RunRequest(name="a", command=("x",), repo=repo)
+    assert request.group_or_default == group
+    assert "secret" not in repr(request)
+
+
 def test_a_request_survives_json() -> None:
     request = RunRequest(
         name="a",

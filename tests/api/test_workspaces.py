@@ -1,0 +1,185 @@
+"""Workspaces over the API: what a run changed, which there are, what keeps them, what went."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from paddock.client import Client, NotFound, Refused
+from paddock.workspaces.room import Room
+from tests.kit.desk import ServedDesk, a_desk, an_agent
+from tests.kit.repositories import a_repository, commit, git, write
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    return a_repository(tmp_path / "shop")
+
+
+@pytest.fixture
+def room(desk: ServedDesk) -> Room:
+    assert desk.room is not None
+    return desk.room
+
+
+def a_run(desk: ServedDesk, room: Room, repository: Path, name: str = "a") -> tuple[str, Path]:
+    """One with a workspace, as the daemon would have made it."""
+    [run] = desk.submit(an_agent(name)).runs
+    return run.id, room.prepare(run.id, repository=repository)
+
+
+# -- diff ---------------------------------------------------------------------------------------
+
+
+def test_a_diff_has_commits_and_uncommitted_files(
+    desk: ServedDesk, client: Client, room: Room, repository: Path
+) -> None:
+    run, path = a_run(desk, room, repository)
+    commit(path, "second", {"readme.txt": "two\n"})
+    write(path, {"new.txt": "new\n"})
+    found = client.diff("a")
+    assert "-one\n+two\n" in found.text and "+++ b/new.txt" in found.text
+    assert (found.cut, found.raw) == (False, None)
+    assert (found.path, found.branch) == (str(path), f"paddock/{run}")
+    assert git(path, "status", "--porcelain") == "?? new.txt"
+
+
+def test_a_diff_of_what_is_no_utf8_has_its_very_bytes(
+    desk: ServedDesk, client: Client, room: Room, repository: Path
+) -> None:
+    _, path = a_run(desk, room, repository)
+    (path / "latin.txt").write_bytes("größe\n".encode("latin-1"))
+    found = client.diff("a")
+    assert found.raw is not None and b"+gr\xf6\xdfe\n" in found.raw
+    assert "+gr\ufffd\ufffde\n" in found.text
+
+
+def test_a_diff_of_a_run_that_changed_nothing_is_empty(
+    desk: ServedDesk, client: Client, room: Room, repository: Path
+) -> None:
+    a_run(desk, room, repository)
+    assert client.diff("a").text == ""
+
+
+def test_a_diff_without_an_end_is_cut_at_a_line(
+    desk: ServedDesk, client: Client, room: Room, repository: Path
+) -> None:
+    _, path = a_run(desk, room, repository)
+    (path / "long.txt").write_text("a line of some length\n" * 800_000, encoding="utf-8")
+    found = client.diff("a")
+    assert found.cut and found.text.endswith("+a line of some length\n")
+    assert len(found.text) <= 16 << 20
+
+
+def test_of_a_workspace_that_is_gone_the_diff_is_that_of_its_branch(
+    desk: ServedDesk, client: Client, room: Room, repository: Path
+) -> None:
+    run, path = a_run(desk, room, repository)
+    commit(path, "second", {"readme.txt": "two\n"})
+    room.release(run)
+    assert [one.done for one in client.clear_workspaces()] == ["removed"]
+    assert not path.exists()
+    found = client.diff("a")
+    assert "+two\n" in found.text and found.path is None
+
+
+def test_a_run_without_a_workspace_has_no_diff(desk: ServedDesk, client: Client) -> None:
+    desk.submit(an_agent("plain"))
+    with pytest.raises(NotFound, match="has no workspace"):
+        client.diff("plain")
+    with pytest.raises(NotFound, match="there is no run 'nobody'"):
+        client.diff("nobody")
+
+
+# -- which there are ----------------------------------------------------------------------------
+
+
+def test_workspaces_are_listed_with_their_runs(
+    desk: ServedDesk, client: Client, room: Room, repository: Path
+) -> None:
+    assert client.workspaces() == []
+    run, path = a_run(desk, room, repository)
+    [view] = client.workspaces()
+    assert (view.run, view.name, view.path) == (run, "a", str(path))
+    assert (view.repository, view.branch) == (str(repository), f"paddock/{run}")
+    assert (view.state, view.idle_s) == ("taken", None)
+    room.release(run)
+    [view] = client.workspaces()
+    assert view.state == "idle" and view.idle_s is not None and view.idle_s < 60
+
+
+def test_slots_are_listed_without_a_run(client: Client, room: Room, repository: Path) -> None:
+    room.refill(repository, want=1)
+    [view] = client.workspaces()
+    assert (view.run, view.name, view.state) == (None, None, "slot")
+
+
+def test_one_whose_run_nobody_knows_is_listed_without_a_name(
+    client: Client, room: Room, repository: Path
+) -> None:
+    room.prepare("longgone", repository=repository)
+    [view] = client.workspaces()
+    assert (view.run, view.name) == ("longgone", None)
+
+
+# -- what may go --------------------------------------------------------------------------------
+
+
+def test_a_check_says_what_keeps_each_and_removes_none(
+    desk: ServedDesk, client: Client, room: Room, repository: Path
+) -> None:
+    dirty, there = a_run(desk, room, repository, "dirty")
+    write(there, {"unsaved.txt": "x\n"})
+    clean, _ = a_run(desk, room, repository, "clean")
+    a_run(desk, room, repository, "busy")
+    room.release(dirty)
+    room.release(clean)
+    found = {view.name: view for view in client.check_workspaces()}
+    assert found["dirty"].done == "kept" and "unsaved.txt" in found["dirty"].because
+    assert found["clean"].done == "would_remove"
+    assert found["busy"].done == "kept" and "has it" in found["busy"].because
+    assert len(client.workspaces()) == 3
+
+
+def test_a_check_looks_into_those_whose_time_has_not_come(tmp_path: Path, repository: Path) -> None:
+    patient = Room(tmp_path / "state/workspaces", idle_days=7)
+    with a_desk(tmp_path, room=patient) as desk, desk.client() as client:
+        dirty, path = a_run(desk, patient, repository, "dirty")
+        write(path, {"unsaved.txt": "x\n"})
+        clean, _ = a_run(desk, patient, repository, "clean")
+        patient.release(dirty)
+        patient.release(clean)
+        checked = {view.run: view for view in client.check_workspaces()}
+        assert "unsaved.txt" in checked[dirty].because
+        assert checked[clean].done == "kept" and "7 d are wanted" in checked[clean].because
+        tried = {view.run: view.because for view in client.clear_workspaces(dry_run=True)}
+        assert "are wanted" in tried[dirty]
+
+
+def test_gc_removes_what_may_go_and_says_why_the_rest_stays(
+    desk: ServedDesk, client: Client, room: Room, repository: Path
+) -> None:
+    dirty, there = a_run(desk, room, repository, "dirty")
+    write(there, {"unsaved.txt": "x\n"})
+    clean, gone = a_run(desk, room, repository, "clean")
+    room.release(dirty)
+    room.release(clean)
+    tried = {view.run: view.done for view in client.clear_workspaces(dry_run=True)}
+    assert tried == {dirty: "kept", clean: "would_remove"}
+    assert gone.exists()
+    done = {view.run: view for view in client.clear_workspaces()}
+    assert done[clean].done == "removed" and done[clean].path == str(gone)
+    assert done[dirty].done == "kept" and "unsaved.txt" in done[dirty].because
+    assert there.exists() and not gone.exists()
+
+
+def test_a_repository_that_went_away_is_told_and_is_no_bug(
+    desk: ServedDesk, client: Client, room: Room, repository: Path
+) -> None:
+    a_run(desk, room, repository)
+    repository.rename(repository.with_name("elsewhere"))
+    with pytest.raises(Refused, match=r"\w"):
+        client.diff("a")
+    [view] = client.check_workspaces()
+    assert view.done == "kept"

@@ -1,0 +1,73 @@
+"""`paddock workspace`: a table of what is there, what is kept and why, what went."""
+
+from __future__ import annotations
+
+import pytest
+
+from paddock.client import Refused
+from paddock.wire.views import ClearedView, WorkspaceView
+from tests.unit.cli.conftest import Paddock
+from tests.unit.cli.fake_client import FakeDaemon
+
+THERE = WorkspaceView(
+    run="r0001",
+    name="review",
+    path="/w/shop/r0001",
+    repository="/work/shop",
+    branch="paddock/r0001",
+    state="idle",
+    idle_s=90.0,
+)
+SLOT = WorkspaceView(run=None, repository="/work/shop", branch="", state="slot", idle_s=1.0)
+KEPT = ClearedView(path="/w/r0001", run="r0001", done="kept", because="not committed: a.txt")
+GONE = ClearedView(path="/w/r0002", run="r0002", name="b", done="removed", because="all of it is")
+COULD = ClearedView(path="/w/r0003", run="r0003", done="would_remove", because="all of it is")
+
+
+def test_ls_is_a_table_with_slots(paddock: Paddock, daemon: FakeDaemon) -> None:
+    daemon.workspaces = [THERE, SLOT]
+    head, first, second = paddock("workspace", "ls").out.splitlines()
+    assert head.split() == ["run", "name", "state", "idle", "repository", "workspace"]
+    assert first.split()[:3] == ["r0001", "review", "idle"] and "/w/shop/r0001" in first
+    assert second.split()[:3] == ["-", "-", "slot"]
+    assert [view["run"] for view in paddock("workspace", "ls", "--json").json] == ["r0001", None]
+
+
+def test_none_is_said_and_is_an_empty_list(paddock: Paddock) -> None:
+    called = paddock("workspace", "ls")
+    assert (called.code, called.out, called.err) == (0, "", "paddock: no workspaces\n")
+    assert paddock("workspace", "ls", "--json").json == []
+    assert paddock("workspace", "gc").err == "paddock: 0 removed, 0 kept\n"
+
+
+def test_check_says_what_keeps_each(paddock: Paddock, daemon: FakeDaemon) -> None:
+    daemon.cleared = [KEPT, COULD]
+    called = paddock("workspace", "check")
+    assert "not committed: a.txt" in called.out and "would be removed" in called.out
+    assert called.err == "paddock: 1 would be removed, 1 kept\n"
+    assert daemon.dry_runs == []
+
+
+def test_gc_says_what_went_and_what_stays(paddock: Paddock, daemon: FakeDaemon) -> None:
+    daemon.cleared = [KEPT, GONE]
+    called = paddock("workspace", "gc")
+    assert "kept" in called.out and "/w/r0002" in called.out
+    assert called.err == "paddock: 1 removed, 1 kept\n"
+    assert paddock("workspace", "gc", "--dry-run", "--json").json[1]["done"] == "removed"
+    assert daemon.dry_runs == [False, True]
+
+
+def test_what_agents_called_their_files_cannot_act_on_a_terminal(
+    paddock: Paddock, daemon: FakeDaemon
+) -> None:
+    daemon.cleared = [ClearedView(path="/w", done="kept", because="not committed: \x1b[2Jx")]
+    assert "\x1b" not in paddock("workspace", "check").out
+
+
+@pytest.mark.parametrize("word", ["ls", "check", "gc"])
+def test_a_daemon_without_workspaces_is_a_refusal(
+    paddock: Paddock, daemon: FakeDaemon, word: str
+) -> None:
+    daemon.fails_with = Refused("this daemon has no workspaces", "refused")
+    called = paddock("workspace", word)
+    assert (called.code, called.err) == (3, "paddock: this daemon has no workspaces\n")
