@@ -172,10 +172,10 @@ class _Daemon:
         self.local.on_superseded = self.ending.ask
         stack.callback(self.local.close)
         stack.callback(self.grounds.close)
-        await self._unless_over(recover(self.supervisor, self.inherited))
         ready = Readiness(self.supervisor, self.grounds.room)
         stack.callback(ready.close)
-        ready.resume()
+        await self._unless_over(recover(self.supervisor, self.inherited))
+        await self._unless_over(ready.resume())
         await self._unless_over(self.endings.remember_beats())
         stack.push_async_callback(self.endings.finish)
         stack.push_async_callback(self.boxes.finish)

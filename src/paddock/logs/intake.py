@@ -136,7 +136,9 @@ class Intake:
 
     def closed(self, attempt: Attempt) -> None:
         """One that gathered much while no daemon was there has its turn now."""
-        inlet = self._inlet(attempt)
+        inlet = self._inlets.get(attempt)
+        if inlet is None and (self._directory / attempt.run).is_dir():
+            inlet = self._inlet(attempt)  # most that never said a word have no directory
         if inlet is not None:
             if inlet.size >= self._limit(attempt.run, inlet, self._now()):
                 self._rotate(attempt, inlet)

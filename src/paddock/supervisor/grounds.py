@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import re
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
@@ -38,6 +37,7 @@ from paddock.workspaces.strategy import choose
 REPOSITORY_LABEL: Final = "repo"  # what is asked for, as JSON: see `Wanted`
 # The whole address where it holds a password: environments go with the end and show nowhere.
 ADDRESS: Final = "PADDOCK_REPOSITORY"
+MARKER_LABEL: Final = "ready_marker"
 GC_S: Final = 3600.0
 AT_ONCE: Final = 4
 STILL_S: Final = 15.0  # well within the patience for a start
@@ -98,6 +98,7 @@ class Grounds:
         self.room = room
         self._slots = spare
         self.tell: Callable[[Event], None] = lambda _: None
+        self.on_marked: Callable[[Attempt, str], None] | None = None  # one with a ready marker
         self._scratch = scratch
         self._blocks = blocks
         self._laid: dict[Attempt, _Laid] = {}
@@ -127,6 +128,8 @@ class Grounds:
         path = self._scratch.path(laid.scratch)
         ours = {**launch.ours, **laid.block.environment(), SCRATCH: str(path)}
         begin(replace(launch, ours=ours, reach=(*launch.reach, path)))
+        if self.on_marked is not None and MARKER_LABEL in launch.labels:
+            self.on_marked(launch.attempt, launch.labels[MARKER_LABEL])
 
     def _own(self, attempt: Attempt) -> _Laid:
         who = f"{attempt.run}.{attempt.number}"
@@ -242,11 +245,7 @@ class Grounds:
         self._give_back(laid.block)
         if laid.has_workspace:
             self._aside(self._leave_workspace, attempt.run)
-        try:
-            os.rmdir(self._scratch.path(laid.scratch))  # noqa: PTH106 - most have left nothing
-        except FileNotFoundError:
-            pass
-        except OSError:
+        if not self._scratch.is_gone(laid.scratch):
             self._aside(self._remove_scratch, laid.scratch)
 
     def _leave_workspace(self, run: str) -> None:

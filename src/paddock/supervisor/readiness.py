@@ -14,15 +14,14 @@ from typing import Final
 
 from paddock.core.events import Noticed
 from paddock.core.fleet import Change
-from paddock.core.run import Attempt, Running
-from paddock.ports import Recipe
+from paddock.core.run import Attempt
+from paddock.supervisor.grounds import MARKER_LABEL
 from paddock.supervisor.loop import Supervisor
 from paddock.workspaces.errors import WorkspaceError
 from paddock.workspaces.inotify import Ears
 from paddock.workspaces.ready import Marker, Sighting, next_look_s
 from paddock.workspaces.room import Room
 
-MARKER_LABEL: Final = "ready_marker"
 SOON_S: Final = 0.2  # a commit is many changes
 
 log = logging.getLogger("paddock.ready")
@@ -54,6 +53,8 @@ class Readiness:
         else:
             self._loop.add_reader(self._ears.fileno(), self._heard)
         supervisor.on_change.append(self._changed)
+        if supervisor.hands.grounds is not None:
+            supervisor.hands.grounds.on_marked = self.watch
 
     def close(self) -> None:
         for run in list(self._watched):
@@ -63,29 +64,30 @@ class Readiness:
             self._ears.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def resume(self) -> None:
+    async def resume(self) -> None:
         """After a restart: those that run already."""
-        for run in self._supervisor.fleet.live_runs():
-            if isinstance(run.state, Running):
-                self._begin(run.attempt)
+        living = {run.id: run.attempt for run in self._supervisor.fleet.live_runs()}
+        found = await self._supervisor.look(
+            lambda store: {run: store.recipe(run) for run in living}
+        )
+        for run, recipe in found.items():
+            if recipe is not None and MARKER_LABEL in recipe.labels:
+                self.watch(living[run], recipe.labels[MARKER_LABEL])
 
     # -- who is watched -------------------------------------------------------------------
 
     def _changed(self, change: Change) -> None:
-        run = change.run
-        if isinstance(run.state, Running) and not isinstance(change.before, Running):
-            self._begin(run.attempt)
-        elif not run.live and run.id in self._watched:
-            self._look(self._watched[run.id], last=True)  # it may have said so with its last breath
+        if self._watched and not change.run.live:
+            watched = self._watched.get(change.run.id)
+            if watched is not None:
+                self._look(watched, last=True)  # it may have said so with its last breath
 
-    def _begin(self, attempt: Attempt) -> None:
-        task = self._loop.create_task(self._watch(attempt))
+    def watch(self, attempt: Attempt, text: str) -> None:
+        task = self._loop.create_task(self._watch(attempt, text))
         task.add_done_callback(lambda done: None if done.cancelled() else done.exception())
 
-    async def _watch(self, attempt: Attempt) -> None:
-        recipe = await self._supervisor.look(lambda store: store.recipe(attempt.run))
-        text = _marker_of(recipe)
-        if text is None or attempt.run in self._watched:
+    async def _watch(self, attempt: Attempt, text: str) -> None:
+        if attempt.run in self._watched:
             return
         record = await self._loop.run_in_executor(self._threads, self._room.record, attempt.run)
         path = await self._loop.run_in_executor(self._threads, self._room.path, attempt.run)
@@ -154,7 +156,3 @@ class Readiness:
             self._forget(run)
         else:
             self._look_in(watched, next_look_s(self._loop.time() - watched.since_at))
-
-
-def _marker_of(recipe: Recipe | None) -> str | None:
-    return None if recipe is None else recipe.labels.get(MARKER_LABEL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -25,10 +26,25 @@ class Scratch:
     def make(self, name: str) -> Path:
         """Empty. What an earlier life of the same attempt left is removed first."""
         path = self.path(name)
-        self._top.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.remove(name)
-        path.mkdir(mode=0o700)
+        try:
+            os.mkdir(path, 0o700)  # noqa: PTH102 - nearly always, and this is done for every start
+        except FileNotFoundError:
+            self._top.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.mkdir(mode=0o700)
+        except FileExistsError:
+            self.remove(name)
+            path.mkdir(mode=0o700)
         return path
+
+    def is_gone(self, name: str) -> bool:
+        """Removed if it is empty, which takes no time; else there is more to do."""
+        try:
+            os.rmdir(self.path(name))  # noqa: PTH106 - likewise
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        return True
 
     def remove(self, name: str) -> list[str]:
         """What could not be deleted, each with the reason. One that is not there is no mistake."""

@@ -71,7 +71,8 @@ def test_a_talkative_run_is_rotated_and_what_is_not_kept_is_said(house: House) -
     gap, data = found[0], b"".join(record.data for record in found)
     assert gap.missing_bytes == gap.at and gap.missing_lines is not None
     assert gap.missing_bytes + len(data) == 400_000 * 100
-    assert numbers(data) == list(range(400_000 - len(data) // 100, 400_000))
+    whole = data[len(data) % 100 :]  # what is not kept may end within a line
+    assert numbers(whole) == list(range(400_000 - len(whole) // 100, 400_000))
     assert abs(gap.missing_lines * 100 - gap.missing_bytes) <= 100
     oldest = gzip.decompress(packed[0].read_bytes())
     assert oldest == data[: len(oldest)]

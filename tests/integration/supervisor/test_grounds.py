@@ -19,8 +19,8 @@ from paddock.drivers.fake.driver import FakeDriver
 from paddock.ports import Launch
 from paddock.storage.memory import MemoryStore
 from paddock.supervisor.black_boxes import BlackBoxes
-from paddock.supervisor.grounds import REPOSITORY_LABEL, Grounds, Wanted
-from paddock.supervisor.readiness import MARKER_LABEL, Readiness
+from paddock.supervisor.grounds import MARKER_LABEL, REPOSITORY_LABEL, Grounds, Wanted
+from paddock.supervisor.readiness import Readiness
 from paddock.workspaces import processes
 from paddock.workspaces.port_blocks import PortBlocks
 from paddock.workspaces.room import Room
