@@ -15,7 +15,19 @@ from paddock.config.places import Places
 from .asks import Ask, StreamAsk
 from .endpoints import Endpoints, SyncSide
 from .reaching import Address, address_of, reachable
-from .talking import Close, Connect, Deed, Line, Pause, Piece, Receive, Send
+from .talking import (
+    Close,
+    Connect,
+    Deed,
+    Line,
+    Pause,
+    Piece,
+    Receive,
+    Send,
+    decoded,
+    late,
+    plain_answer,
+)
 
 T = TypeVar("T")
 
@@ -49,6 +61,11 @@ class _Wire:
             case Close():
                 self.close()
         return b""
+
+    def exchange(self, request: bytes, within_s: float | None) -> bytes:
+        assert self._socket is not None
+        self._socket.sendall(request)
+        return self._received(self._socket, within_s)
 
     def _received(self, wire: socket.socket, within_s: float | None) -> bytes:
         """The kernel keeps the time: with Python's own, each call would first ask by another."""
@@ -110,12 +127,31 @@ class Client(Endpoints, SyncSide):
     def perform(self, ask: Ask[T]) -> T:
         line, wire = self._free.pop() if self._free else self._new()
         try:
-            return _drive(line.ask(ask), wire)
+            begun = self._begin(ask, line, wire)
+            body = None if begun is None else plain_answer(begun)
+            if body is not None:
+                return decoded(body, ask.gives)
+            return _drive(line.ask(ask, begun), wire)
         finally:
             if line.idle:
                 self._free.append((line, wire))
             else:
                 wire.close()
+
+    @staticmethod
+    def _begin(ask: Ask[T], line: Line, wire: _Wire) -> bytes | None:
+        """Said and answered in one breath, as nearly always; None: it is to be said at length."""
+        request = line.plain(ask)
+        if request is None:
+            return None
+        try:
+            return wire.exchange(request, ask.answer_s)
+        except TimeoutError:
+            line.lost()
+            raise late(ask) from None
+        except OSError:
+            line.lost()
+            return None
 
     def follow(self, ask: StreamAsk[T]) -> Iterator[T]:
         """On a connection of its own, which is closed when the iterator is. The answer has begun

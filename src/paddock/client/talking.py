@@ -9,6 +9,7 @@ and is sent the result; `Client` does it with a socket, `AsyncClient` with async
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Generator, Iterable, Mapping
 from typing import Final, TypeVar
@@ -26,6 +27,11 @@ T = TypeVar("T")
 CONNECT_S: Final = 2.0
 AGAIN_S: Final = 0.02
 LARGEST_HEAD: Final = 64 * 1024
+# As the daemon writes it; in any other form the parser reads it.
+_PLAIN: Final = re.compile(
+    rb"HTTP/1\.1 200 OK\r\ncontent-type: application/json\r\ncache-control: no-store\r\n"
+    rb"content-length: ([0-9]{1,6})\r\n\r\n"
+)
 _LOST: Final = (ConnectionError, httptools.HttpParserError)
 
 
@@ -108,9 +114,10 @@ class Line:
         self._open = False
         self.idle = False  # open, and ready for the next request
 
-    def ask(self, ask: Ask[T]) -> Talk[T]:
+    def ask(self, ask: Ask[T], begun: bytes | None = None) -> Talk[T]:
+        """`begun`: it was sent already (see `plain`), and this has come of the answer."""
         try:
-            status, body = yield from self._exchange(ask)
+            status, body = yield from self._exchange(ask, begun)
         except _LOST as error:
             yield from self._hang_up()
             if not ask.repeatable:
@@ -123,7 +130,18 @@ class Line:
                 raise Failed(f"the daemon broke off ({_plain(again)})", "lost") from None
         if status != 200:
             raise _problem(status, body)
-        return _decoded(body, ask.gives)
+        return decoded(body, ask.gives)
+
+    def plain(self, ask: Ask[T]) -> bytes | None:
+        """The whole request, where one write will do; None: it must be talked over. Only what may
+        be asked again: what goes wrong on the short way, the long one mends."""
+        if not (self.idle and ask.repeatable and isinstance(ask.body, bytes)):
+            return None
+        return self._request(ask.method, ask.path, ask.body)
+
+    def lost(self) -> None:
+        """Whoever used it for a plain request got no answer."""
+        self._open = self.idle = False
 
     def stream(self, ask: StreamAsk[T]) -> Generator[Deed | Piece, bytes, None]:
         """Pieces as they come, until the end. One that breaks off raises Failed (`lost`)."""
@@ -147,22 +165,25 @@ class Line:
 
     # -- one request ----------------------------------------------------------------------
 
-    def _exchange(self, ask: Ask[T]) -> Talk[tuple[int, bytes]]:
+    def _exchange(self, ask: Ask[T], begun: bytes | None = None) -> Talk[tuple[int, bytes]]:
         if not self._open:
             yield from self._connect()
         self.idle = False
+        answer = _Answer()
         try:
-            yield from self._send(ask.method, ask.path, ask.body, {})
+            if begun is not None:
+                answer.feed(begun)
+            else:
+                yield from self._send(ask.method, ask.path, ask.body, {})
         except ConnectionError:
             # It may have said why before it hung up.
-            if not self._open:
+            if begun is not None or not self._open:
                 raise
-        answer = _Answer()
         try:
             body = yield from self._rest(answer, ask.answer_s)
         except TimeoutError:
             yield from self._hang_up()
-            raise Failed(f"no answer from the daemon within {ask.answer_s:g} s", "late") from None
+            raise late(ask) from None
         if answer.reusable:
             self.idle = True
         else:
@@ -187,16 +208,23 @@ class Line:
     def _send(
         self, method: str, path: str, body: bytes | Iterable[bytes], more: Mapping[str, str]
     ) -> Talk[None]:
+        if isinstance(body, bytes) and not more:
+            # One write for a whole request: half the system calls.
+            yield Send(self._request(method, path, body))
+            return
         head = f"{method} {path}{self._common}"
         head += "".join(f"{name}: {_header(value)}\r\n" for name, value in more.items())
         if isinstance(body, bytes):
-            # One write for a whole request: half the system calls.
             yield Send(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
             return
         yield Send(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
         for piece in filter(None, body):
             yield Send(b"%x\r\n%b\r\n" % (len(piece), piece))
         yield Send(b"0\r\n\r\n")
+
+    def _request(self, method: str, path: str, body: bytes) -> bytes:
+        head = f"{method} {path}{self._common}Content-Length: {len(body)}\r\n\r\n"
+        return head.encode() + body
 
     def _rest(self, answer: _Answer, within_s: float | None) -> Talk[bytes]:
         while not answer.complete:
@@ -206,6 +234,16 @@ class Line:
     def _hang_up(self) -> Talk[None]:
         self._open = self.idle = False
         yield Close()
+
+
+def late(ask: Ask[T]) -> Failed:
+    return Failed(f"no answer from the daemon within {ask.answer_s:g} s", "late")
+
+
+def plain_answer(data: bytes) -> bytes | None:
+    """The body of an answer that says yes and came in one piece; None for any other."""
+    head = _PLAIN.match(data)
+    return data[head.end() :] if head and len(data) - head.end() == int(head[1]) else None
 
 
 def _header(value: str) -> str:
@@ -234,7 +272,7 @@ def _problem(status: int, body: bytes) -> Exception:
     return of_status(status, found.code, found.message)
 
 
-def _decoded(body: bytes, kind: type[T]) -> T:
+def decoded(body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
