@@ -236,3 +236,14 @@ def test_a_daemon_that_stops_gives_the_answer_first(tmp_path: Any) -> None:
     asking.join(10)
     going_on.join(10)
     assert told == [200, b""]
+
+
+def test_a_key_that_was_declined_may_come_again(desk: ServedDesk, line: socket.socket) -> None:
+    order = desk.order(an_agent("x", driver="container"))
+    for _ in range(3):
+        line.sendall(written(order))
+        assert answer(line)[0] == 400
+    assert desk.now(lambda: desk.server._desk.under_way) == {}  # noqa: SLF001
+    good = desk.order(an_agent("x"), key=order.key)
+    line.sendall(written(good))
+    assert answer(line)[0] == 200

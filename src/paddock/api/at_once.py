@@ -64,9 +64,13 @@ class AtOnce:
         if looked is None:
             return False
         soon = _Soon(desk, body.key, send)
-        plan = _now(submitting.take(desk, body, looked, answer=soon))
-        # While the disk is at work.
-        soon.body = _encode(_now(submitting.answer_now(desk, body, looked, plan)))
+        try:
+            plan = _now(submitting.take(desk, body, looked, answer=soon))
+            # While the disk is at work.
+            soon.body = _encode(_now(submitting.answer_now(desk, body, looked, plan)))
+        except BaseException:
+            soon.abandon()
+            raise
         return True
 
 
@@ -94,9 +98,15 @@ class _Soon:
     def set_exception(self, error: BaseException) -> None:
         self._say(_problem(error))
 
+    def abandon(self) -> None:
+        """It was declined: that is said by others, and the same key may come again."""
+        if self._send is not None:
+            self._send = None
+            self._alone.end()
+
     def _say(self, data: bytes) -> None:
-        send, self._send = self._send, None
-        self._alone.end()
+        send = self._send
+        self.abandon()
         if send is not None:
             send(data)
 

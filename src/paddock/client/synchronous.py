@@ -130,6 +130,7 @@ class Client(Endpoints, SyncSide):
             begun = self._begin(ask, line, wire)
             body = None if begun is None else plain_answer(begun)
             if body is not None:
+                line.answered()
                 return decoded(body, ask.gives)
             return _drive(line.ask(ask, begun), wire)
         finally:

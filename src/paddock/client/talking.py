@@ -137,11 +137,15 @@ class Line:
         be asked again: what goes wrong on the short way, the long one mends."""
         if not (self.idle and ask.repeatable and isinstance(ask.body, bytes)):
             return None
+        self.idle = False  # an answer is owed from here on, whatever interrupts us
         return self._request(ask.method, ask.path, ask.body)
+
+    def answered(self) -> None:
+        self.idle = True
 
     def lost(self) -> None:
         """Whoever used it for a plain request got no answer."""
-        self._open = self.idle = False
+        self._open = False
 
     def stream(self, ask: StreamAsk[T]) -> Generator[Deed | Piece, bytes, None]:
         """Pieces as they come, until the end. One that breaks off raises Failed (`lost`)."""

@@ -45,7 +45,12 @@ def start(fleet: Fleet, run: Run) -> None:
     give_up_at = fleet.now + fleet.policy.timeouts.start_s
     state = Starting(fleet.now, attempt.number, hold, give_up_at)
     fleet.move(run, state, "memory is free for it", attempts=attempt.number)
-    fleet.actions.append(StartAttempt(attempt, run.limit_bytes, resume=attempt.number > 1))
+    fleet.actions.append(StartAttempt(attempt, run.limit_bytes, resume=has_run(run)))
+
+
+def has_run(run: Run) -> bool:
+    """Whether an earlier attempt may have left something. One that was only put off has not."""
+    return run.failures + run.laters + run.losses + run.preemptions > 0
 
 
 def started(fleet: Fleet, run: Run) -> None:

@@ -8,7 +8,7 @@ from .actions import Action, FreezeAttempt, StartAttempt, ThawAttempt
 from .fleet import Fleet
 from .group import Group
 from .heartbeat import Heartbeat
-from .lifecycle import stop_action
+from .lifecycle import has_run, stop_action
 from .policy import Policy
 from .run import Frozen, Priority, Queued, Run, Running, Starting, Stopping
 
@@ -63,7 +63,7 @@ def owed(fleet: Fleet) -> list[Action]:
     for run in fleet.live_runs():
         match run.state:
             case Starting(hold=hold):
-                found.append(StartAttempt(run.attempt, hold.limit_bytes, resume=run.attempts > 1))
+                found.append(StartAttempt(run.attempt, hold.limit_bytes, resume=has_run(run)))
             case Running(frozen=None):
                 found.append(ThawAttempt(run.attempt))
             case Running(frozen=by):

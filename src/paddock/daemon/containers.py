@@ -13,6 +13,7 @@ from paddock.config.settings import Settings
 from paddock.drivers.container.driver import ContainerDriver, DriverTrouble
 from paddock.drivers.container.engine import Mount
 from paddock.drivers.container.fleet_wall import FleetWall
+from paddock.drivers.container.naming import boot_id
 from paddock.drivers.container.probe import engine_named
 from paddock.drivers.container.settings import ContainerSettings
 from paddock.drivers.local.containment.choosing import read_home
@@ -58,6 +59,20 @@ def _wall(places: Places) -> FleetWall | None:
         why = "only an engine of root's can be told where to make cgroups"
     log.info("containers have no wall around them all, only each its own: %s", why)
     return None
+
+
+def left_alone(places: Places) -> str | None:
+    """Why a daemon may not go on without the driver: attempts of this boot that only it knows would
+    be taken for lost, and killed by the next daemon that has it."""
+    boxes = places.state / "containers" / boot_id()
+    try:
+        if not any(box.is_dir() for box in boxes.iterdir()):
+            return None
+    except OSError:
+        return None
+    return (
+        f"containers of this paddock are there, and no engine for them: mend it, or remove {boxes}"
+    )
 
 
 def connected(driver: ContainerDriver) -> bool:

@@ -25,7 +25,7 @@ from paddock.core.policy import Policy
 from paddock.daemon.ballast import Ballast
 from paddock.daemon.birthplace import settle
 from paddock.daemon.capturing import take_up, usual_keeping
-from paddock.daemon.containers import connected, container_driver
+from paddock.daemon.containers import connected, container_driver, left_alone
 from paddock.daemon.left_notes import keep_ladder, listened_before, listening_file
 from paddock.daemon.shims import Shims
 from paddock.daemon.standing import grounds_for
@@ -203,7 +203,10 @@ class _Daemon:
 
     async def _connect_containers(self, stack: contextlib.AsyncExitStack) -> None:
         driver = container_driver(self.places, load_settings(None), epoch=self.epoch)
-        if driver is not None and await asyncio.to_thread(connected, driver):
+        if driver is None or not await asyncio.to_thread(connected, driver):
+            if (problem := left_alone(self.places)) is not None:
+                raise CannotStart(problem)
+        else:
             self.drivers["container"] = driver
             driver.capture = self.output.intake
             stack.callback(driver.close)

@@ -12,6 +12,8 @@ import os
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -39,6 +41,7 @@ class BlackBoxes:
         self._supervisor = supervisor
         self._directory = directory
         self._room = room
+        self._salvors = ThreadPoolExecutor(2, thread_name_prefix="salvage")
         self._samples: dict[Attempt, deque[tuple[float, int]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         supervisor.on_change.append(self._changed)
@@ -65,6 +68,7 @@ class BlackBoxes:
     async def finish(self) -> None:
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=GIT_S)
+        self._salvors.shutdown(wait=False, cancel_futures=True)
 
     # -- writing --------------------------------------------------------------------------
 
@@ -107,7 +111,8 @@ class BlackBoxes:
 
     async def _keep(self, run: Run, facts: dict[str, str]) -> None:
         if self._room is not None and isinstance(run.state, Ended):
-            facts |= await asyncio.to_thread(salvage, self._room, run.id, run.state.outcome)
+            work = partial(salvage, self._room, run.id, run.state.outcome)
+            facts |= await asyncio.get_running_loop().run_in_executor(self._salvors, work)
         commit = await last_commit(await self._place_of(run.id))
         if commit is not None:
             facts["last commit"] = commit

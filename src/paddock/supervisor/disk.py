@@ -47,7 +47,8 @@ class Disk:
     async def close(self) -> None:
         """After all that was asked for so far."""
         self._work.put(None)
-        await asyncio.to_thread(self._thread.join)
+        while self._thread.is_alive():  # not by another thread: those may have work for minutes
+            await asyncio.sleep(0.002)
 
     def _serve(self) -> None:
         while (asked := self._work.get()) is not None:

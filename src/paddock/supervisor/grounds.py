@@ -10,9 +10,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+import threading
+import time
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -43,8 +45,9 @@ AT_ONCE: Final = 4
 STILL_S: Final = 15.0  # well within the patience for a start
 RETRY_S: Final = 2.0
 SPARE_BLOCKS: Final = 64
+LITTLE_S: Final = 1.0  # who lived for less has left no server behind
 _NAME: Final = re.compile(r"(.+)\.([0-9]+)\.p([0-9]{5})")
-_PASSING: Final = (Busy, GitLocked, GitTimedOut)
+_PASSING: Final = (GitLocked, GitTimedOut)
 
 Begin = Callable[[Launch], None]
 
@@ -80,6 +83,7 @@ class _Laid:
     scratch: str
     block: Block
     has_workspace: bool = True
+    since_at: float = field(default_factory=time.monotonic)
 
 
 @dataclass(slots=True)
@@ -104,6 +108,8 @@ class Grounds:
         self._laid: dict[Attempt, _Laid] = {}
         self._coming: dict[Attempt, _Coming] = {}
         self._spare: list[Block] = []
+        self._holder: dict[str, Attempt] = {}  # of a workspace: the last that asked for it
+        self._handing = threading.Lock()
         self._makers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="workspaces")
         self._sweepers = ThreadPoolExecutor(1, thread_name_prefix="sweeping")
 
@@ -145,6 +151,8 @@ class Grounds:
     def _make(self, launch: Launch, wanted: Wanted, begin: Begin) -> None:
         attempt, loop = launch.attempt, asyncio.get_running_loop()
         self._coming[attempt] = coming = _Coming(begin)
+        with self._handing:
+            self._holder[attempt.run] = attempt
         coming.still = loop.call_later(STILL_S, self._still, attempt)
         work = partial(self._tried, attempt.run, wanted, partial(self._progress, coming))
         task = loop.run_in_executor(self._makers, work)
@@ -203,7 +211,7 @@ class Grounds:
         if done.cancelled():
             return
         if self._coming.get(attempt) is not coming:
-            self._aside(self.room.release, attempt.run)  # it was stopped meanwhile
+            self._aside(self._leave_workspace, attempt.run, attempt)  # it was stopped meanwhile
             return
         del self._coming[attempt]
         came = done.result()
@@ -215,7 +223,7 @@ class Grounds:
             self._not_made(attempt, came)
 
     def _not_made(self, attempt: Attempt, error: Exception) -> None:
-        if isinstance(error, NoRoom):
+        if isinstance(error, NoRoom | Busy):
             self.tell(StartPutOff(0.0, attempt, str(error), RETRY_S))
         elif isinstance(error, WorkspaceError | OSError):
             passing = isinstance(error, _PASSING)
@@ -242,23 +250,37 @@ class Grounds:
         laid = self._laid.pop(attempt, None)
         if laid is None:
             return
-        self._give_back(laid.block)
+        if time.monotonic() - laid.since_at < LITTLE_S:
+            self._give_back(laid.block)
+        else:
+            self._aside(self._look_and_give_back, laid.block)
         if laid.has_workspace:
-            self._aside(self._leave_workspace, attempt.run)
+            self._aside(self._leave_workspace, attempt.run, attempt)
         if not self._scratch.is_gone(laid.scratch):
             self._aside(self._remove_scratch, laid.scratch)
 
-    def _leave_workspace(self, run: str) -> None:
-        if self.room.record(run) is not None:
-            self.room.release(run)
+    def _leave_workspace(self, run: str, attempt: Attempt | None) -> None:
+        """In a thread, so perhaps late: by then a later attempt may have it."""
+        with self._handing:
+            if self._holder.get(run) == attempt:
+                self._holder.pop(run, None)
+                if self.room.record(run) is not None:
+                    self.room.release(run)
 
     def _remove_scratch(self, name: str) -> None:
         for reason in self._scratch.remove(name):
             log.warning("scratch is left: %s", reason)
 
+    def _look_and_give_back(self, block: Block) -> None:
+        """What an agent leaves may still listen: a container that it started, perhaps."""
+        if block.is_in_use():
+            block.close()
+        else:
+            self._give_back(block)
+
     def _give_back(self, block: Block) -> None:
-        """Kept for the next: a look at ten ports takes half a millisecond."""
-        if len(self._spare) < SPARE_BLOCKS:
+        """Kept for the next: finding a free one takes longer."""
+        if block.is_held and len(self._spare) < SPARE_BLOCKS:
             self._spare.append(block)
         else:
             block.close()
@@ -281,15 +303,24 @@ class Grounds:
             if found is None or (attempt := Attempt(found[1], int(found[2]))) not in attempts:
                 self._aside(self._remove_scratch, name)
                 continue
-            block = self._blocks.retake(int(found[3]), attempt.run)
-            self._laid[attempt] = _Laid(name, block or Block(int(found[3]), 0, ()))
+            self._laid[attempt] = _Laid(name, self._retaken(int(found[3]), attempt.run))
+            self._holder[attempt.run] = attempt
         self._aside(self._tidy, frozenset(attempt.run for attempt in attempts))
+
+    def _retaken(self, base: int, run: str) -> Block:
+        """Without its lock, where another has it by now: the agent was told of it long ago."""
+        try:
+            block = self._blocks.retake(base, run)
+        except (OSError, WorkspaceError) as error:
+            log.warning("the ports from %d of %s are not held: %s", base, run, error)
+            block = None
+        return block or Block(base, 0, ())
 
     def _tidy(self, living: frozenset[str]) -> None:
         self._scratch.sweep()
         for record in self.room.records():
             if record.name not in living:
-                self.room.release(record.name)
+                self._leave_workspace(record.name, None)
 
     async def tend(self) -> None:
         """What was idle for too long goes, if nothing is lost with it."""

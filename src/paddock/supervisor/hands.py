@@ -97,8 +97,9 @@ class Hands:
         if self.grounds is not None and isinstance(action, _STOPS):
             self.grounds.drop(action.attempt)
 
-    def forget(self, attempt: Attempt) -> None:
-        if self.grounds is not None:
+    def forget(self, attempt: Attempt, *, lives: bool = False) -> None:
+        """`lives`: it goes on without us, and keeps what it stands on."""
+        if self.grounds is not None and not lives:
             self.grounds.clear(attempt)
         driver = self._begun.pop(attempt, None)
         if driver is not None:

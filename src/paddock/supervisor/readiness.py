@@ -87,12 +87,14 @@ class Readiness:
         task.add_done_callback(lambda done: None if done.cancelled() else done.exception())
 
     async def _watch(self, attempt: Attempt, text: str) -> None:
-        if attempt.run in self._watched:
-            return
         record = await self._loop.run_in_executor(self._threads, self._room.record, attempt.run)
         path = await self._loop.run_in_executor(self._threads, self._room.path, attempt.run)
-        if record is None or path is None:
+        known = self._supervisor.fleet.runs.get(attempt.run)
+        if record is None or path is None or known is None:
             return
+        if not known.live or known.attempt != attempt:
+            return  # it is over already
+        self._forget(attempt.run)  # an earlier attempt's
         watched = _Watched(attempt, Marker(record, path, text), self._loop.time())
         self._watched[attempt.run] = watched
         if self._ears is not None:

@@ -97,6 +97,7 @@ async def _unwanted(supervisor: Supervisor, attempt: Attempt) -> None:
         return
     if await supervisor.look(lambda store: store.run(attempt.run)) is None:
         log.warning("attempt %s belongs to no run that is remembered: it is left alone", attempt)
-    else:
-        driver.kill(attempt, Stop(Outcome.CANCELLED, "its end is remembered"))
+        supervisor.hands.forget(attempt, lives=True)
+        return
+    driver.kill(attempt, Stop(Outcome.CANCELLED, "its end is remembered"))
     supervisor.hands.forget(attempt)

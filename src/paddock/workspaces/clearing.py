@@ -100,6 +100,8 @@ def clear(spot: Spot) -> Keep | Removable:
         hold(spot.shelf.lock(spot.record.name), who="clearing", wait_s=0),
         hold(spot.home.lock, who=f"clearing {spot.record.name}", wait_s=_LOCK_WAIT_S),
     ):
+        if spot.shelf.read(spot.record.name) != spot.record:
+            return Keep("somebody has taken it meanwhile")
         found = judge(spot)
         if isinstance(found, Removable):
             found = _move_aside(spot, found)

@@ -39,7 +39,7 @@ def clear_clone(
 def _judge(home: Home, *, idle_s: float, now_at: float) -> Keep | Removable:
     users = len(home.runs.names()) + len(home.slots.names())
     if users:
-        return Keep(f"{users} workspaces come from it")
+        return Keep(f"{users} workspace{'s come' if users > 1 else ' comes'} from it")
     idle = now_at - used_at(home.clone)
     if idle < idle_s:
         since, wanted = format_duration(max(0.0, idle)), format_duration(idle_s)

@@ -40,6 +40,13 @@ class Block:
     def environment(self) -> dict[str, str]:
         return {VARIABLE: str(self.base), "PADDOCK_PORT_COUNT": str(self.width)}
 
+    @property
+    def is_held(self) -> bool:
+        return bool(self._descriptors)
+
+    def is_in_use(self) -> bool:
+        return any(_is_in_use(port) for port in range(self.base, self.base + self.width))
+
     def close(self) -> None:
         for descriptor in self._descriptors:
             with suppress(OSError):

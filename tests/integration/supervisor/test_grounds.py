@@ -318,3 +318,58 @@ def test_a_daemon_that_stops_waits_for_no_git(stand: Stand, tmp_path: Path) -> N
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", f"{slow}:/usr/bin:/bin")
         in_a_loop(scenario)
+
+
+def test_a_late_release_of_one_attempt_is_none_of_the_next(stand: Stand, repository: Path) -> None:
+    first, second = Attempt("a", 1), Attempt("a", 2)
+
+    async def scenario() -> None:
+        begun: list[Launch] = []
+        for attempt in (first, second):
+            launch = Launch(
+                attempt=attempt,
+                command=("true",),
+                environment={},
+                directory=Path("/"),
+                limit_bytes=1,
+                labels=of(repository),
+            )
+            stand.grounds.lay(launch, begun.append)
+        await until(lambda: len(begun) == 2)
+        stand.grounds._leave_workspace("a", first)  # noqa: SLF001
+        stand.grounds._leave_workspace("a", None)  # noqa: SLF001
+        assert _state(stand, "a") == "taken"
+        stand.grounds._leave_workspace("a", second)  # noqa: SLF001
+        assert _state(stand, "a") == "idle"
+        stand.grounds.close()
+
+    in_a_loop(scenario)
+
+
+def test_ports_that_another_has_by_now_are_given_to_nobody(stand: Stand) -> None:
+    async def scenario() -> None:
+        other = stand.blocks().retake(20340, "another")
+        assert other is not None
+        Scratch(stand.directory / "scratch").make("lives.2.p20340")
+        stand.grounds.adopt({Attempt("lives", 2)})
+        stand.grounds.clear(Attempt("lives", 2))
+        assert stand.grounds._spare == []  # noqa: SLF001
+        other.close()
+        stand.grounds.close()
+
+    in_a_loop(scenario)
+
+
+def test_a_daemon_comes_back_though_ports_cannot_be_held(tmp_path: Path) -> None:
+    stand = Stand(tmp_path)
+    stand.grounds = Grounds(
+        stand.room, Scratch(tmp_path / "scratch"), PortBlocks((tmp_path / "nowhere",))
+    )
+
+    async def scenario() -> None:
+        Scratch(tmp_path / "scratch").make("lives.2.p20340")
+        stand.grounds.adopt({Attempt("lives", 2)})
+        assert stand.scratches == ["lives.2.p20340"]
+        stand.grounds.close()
+
+    in_a_loop(scenario)

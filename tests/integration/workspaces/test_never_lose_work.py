@@ -512,3 +512,14 @@ def test_a_process_is_seen_where_the_state_directory_is_reached_by_a_link(
         ended(process)
     assert the_one(room).removed
     assert len(git(repository, "worktree", "list").splitlines()) == 1
+
+
+def test_one_that_was_taken_after_it_was_looked_at_stays(
+    room: Room, path: Path, repository: Path
+) -> None:
+    """A retry may take it while others are judged."""
+    (spot,) = [one for one in clearing.spots(path.parents[1]) if isinstance(one, clearing.Spot)]
+    room.prepare("run1", repository=repository)
+    assert "taken" in clearing.clear(spot).because
+    assert path.is_dir()
+    room.release("run1")

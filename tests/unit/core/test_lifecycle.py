@@ -388,8 +388,10 @@ def test_a_start_that_has_no_place_is_tried_again_later() -> None:
     waits = yard.in_state("a", Queued)
     assert waits.not_before_at == yard.now + 2.0 and "workspaces" in waits.because
     assert not yard.live
-    yard.advance(2.0)
+    actions = yard.advance(2.0)
     assert isinstance(yard.state("a"), Starting) and yard["a"].failures == 0
+    [start] = [action for action in actions if isinstance(action, StartAttempt)]
+    assert not start.resume, "it never ran"
 
 
 def test_a_start_that_is_being_prepared_has_patience_anew() -> None:
