@@ -193,7 +193,7 @@ def test_paths_with_difficult_names_have_addresses(room: Room, tmp_path: Path) -
 def test_a_clone_that_nobody_uses_goes(room: Room, address: str) -> None:
     path = room.prepare("run1", repository=address, manner=WHOLE)
     (_, used) = room.gc()
-    assert used.because == "1 workspaces come from it"
+    assert used.because == "1 workspace comes from it"
     room.release("run1")
     assert [one.removed for one in room.gc(dry_run=True)] == [False, False]
     assert [one.removed for one in room.gc()] == [True, True]
