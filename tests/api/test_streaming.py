@@ -249,4 +249,6 @@ def test_a_stream_of_events_shows_that_it_is_alive(
         line.sendall(b"GET /v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         data = b""
         while data.count(b": still here") < 2:
-            data += line.recv(4096)
+            more = line.recv(4096)
+            assert more, "it was broken off"
+            data += more

@@ -92,7 +92,6 @@ class _Coming:
 
     begin: Begin
     said: str = "its workspace is being made"
-    told: str = ""
     still: asyncio.TimerHandle | None = None
 
 

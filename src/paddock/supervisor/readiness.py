@@ -78,9 +78,7 @@ class Readiness:
 
     def _changed(self, change: Change) -> None:
         if self._watched and not change.run.live:
-            watched = self._watched.get(change.run.id)
-            if watched is not None:
-                self._look(watched, last=True)  # it may have said so with its last breath
+            self._forget(change.run.id)  # the story of one that has ended is closed
 
     def watch(self, attempt: Attempt, text: str) -> None:
         task = self._loop.create_task(self._watch(attempt, text))
@@ -131,17 +129,15 @@ class Readiness:
         watched.next = None
         self._look(watched)
 
-    def _look(self, watched: _Watched, *, last: bool = False) -> None:
-        if watched.looking and not last:
+    def _look(self, watched: _Watched) -> None:
+        if watched.looking:
             self._look_in(watched, SOON_S)
             return
         watched.looking = True
         task = self._loop.run_in_executor(self._threads, watched.marker.look)
-        task.add_done_callback(lambda done: self._looked(watched, done, last=last))
+        task.add_done_callback(lambda done: self._looked(watched, done))
 
-    def _looked(
-        self, watched: _Watched, done: asyncio.Future[Sighting | None], *, last: bool
-    ) -> None:
+    def _looked(self, watched: _Watched, done: asyncio.Future[Sighting | None]) -> None:
         watched.looking = False
         run = watched.attempt.run
         if done.cancelled() or self._watched.get(run) is not watched:
@@ -154,7 +150,4 @@ class Readiness:
             self._forget(run)
             self._supervisor.post(Noticed(0.0, watched.attempt, f"ready: {sighting}"))
             return
-        if last:
-            self._forget(run)
-        else:
-            self._look_in(watched, next_look_s(self._loop.time() - watched.since_at))
+        self._look_in(watched, next_look_s(self._loop.time() - watched.since_at))

@@ -173,10 +173,12 @@ def test_while_the_user_works_in_the_repository(top: Path, repository: Path) -> 
     try:
         with ThreadPoolExecutor(4) as pool:
             runs = [f"run{number}" for number in range(12)]
-            list(pool.map(lambda run: room.prepare(run, repository=repository), runs))
+            paths = list(pool.map(lambda run: room.prepare(run, repository=repository), runs))
     finally:
         over.set()
         user.join()
+    assert all(git(path, "status", "--porcelain") == "" for path in paths)
+    assert git(repository, "status", "--porcelain") == "", "nor is the user's own work disturbed"
 
 
 def test_who_holds_the_repository_is_named(
@@ -305,3 +307,4 @@ def test_release_may_be_repeated_and_of_nobody(room: Room, repository: Path) -> 
     for _ in range(2):
         room.release("run1")
     room.release("nobody")
+    assert [(one.name, one.state) for one in room.records()] == [("run1", State.IDLE)]
