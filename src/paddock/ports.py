@@ -247,7 +247,7 @@ class Workspaces(Protocol):
         """Give it back. What exists nowhere else stays."""
 
 
-class Room(Enum):
+class Fate(Enum):
     """What is to become of the output that waits in an attempt's pipe."""
 
     KEEP = "move it to the end of its file"
@@ -262,7 +262,7 @@ class Capture(Protocol):
         """It is about to begin; how its output is to be kept is in its labels. The answer: so many
         bytes of it may gather while no daemon is there."""
 
-    def room(self, attempt: Attempt) -> Room: ...
+    def fate(self, attempt: Attempt) -> Fate: ...
 
     def moved(self, attempt: Attempt, size_bytes: int) -> None:
         """So large is its file now."""

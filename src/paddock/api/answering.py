@@ -27,8 +27,6 @@ Handler = Callable[[Desk, Asked], Awaitable[object]]
 
 _JSON: Final = (b"content-type", b"application/json")
 _FRESH: Final = (b"cache-control", b"no-store")
-# The same for those who write an answer themselves.
-HEAD: Final = "".join(f"{name.decode()}: {value.decode()}\r\n" for name, value in (_JSON, _FRESH))
 _encode: Final = msgspec.json.Encoder().encode
 
 log = logging.getLogger("paddock.api")

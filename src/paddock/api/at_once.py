@@ -18,10 +18,10 @@ from paddock.core.actions import Refuse
 from paddock.wire.views import Submit
 
 from . import submitting
-from .answering import HEAD, declined_by
+from .answering import declined_by
 from .asking import decode
 from .desk import Desk
-from .problems import raise_any
+from .problems import raise_any, written
 
 T = TypeVar("T")
 
@@ -93,7 +93,7 @@ class _Soon:
         except Exception as error:  # noqa: BLE001 - likewise
             self.set_exception(error)
         else:
-            self._say(_answer("200 OK", self.body))
+            self._say(written("200 OK", self.body))
 
     def set_exception(self, error: BaseException) -> None:
         self._say(_problem(error))
@@ -124,8 +124,4 @@ def _now(work: Coroutine[Any, Any, T]) -> T:
 
 def _problem(error: BaseException) -> bytes:
     declined = declined_by(error, _WHERE)
-    return _answer(f"{declined.status} {declined.code}", declined.body())
-
-
-def _answer(status: str, body: bytes) -> bytes:
-    return f"HTTP/1.1 {status}\r\n{HEAD}content-length: {len(body)}\r\n\r\n".encode() + body
+    return written(f"{declined.status} {declined.code}", declined.body())

@@ -16,7 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from .bodies import MIB
-from .problems import Declined
+from .problems import Declined, written
 from .security import LOCAL, may_ask
 
 LONGEST_HEAD: Final = 64 * 1024  # of request line and headers; the parser has no bound of its own
@@ -265,6 +265,5 @@ def keep_order(connections: Iterable[PeerProtocol], now: float) -> None:
 
 def plain_answer(declined: Declined) -> bytes:
     """For those whose request is not even read."""
-    body = declined.body()
-    head = f"HTTP/1.1 {declined.status} {declined.code}\r\ncontent-type: application/json\r\n"
-    return f"{head}content-length: {len(body)}\r\nconnection: close\r\n\r\n".encode() + body
+    status = f"{declined.status} {declined.code}"
+    return written(status, declined.body(), "connection: close\r\n")

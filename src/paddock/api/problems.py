@@ -23,6 +23,12 @@ class Declined(Exception):
         return msgspec.json.encode(Problem(code=self.code, message=self.message))
 
 
+def written(status: str, body: bytes, more: str = "") -> bytes:
+    """A whole answer, for those who send it themselves."""
+    head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncache-control: no-store\r\n"
+    return f"{head}content-length: {len(body)}\r\n{more}\r\n".encode() + body
+
+
 def bad_request(message: str) -> Declined:
     return Declined(400, "bad_request", message)
 

@@ -26,7 +26,7 @@ from .talking import (
     Send,
     decoded,
     late,
-    plain_answer,
+    plain_body,
 )
 
 T = TypeVar("T")
@@ -128,7 +128,7 @@ class Client(Endpoints, SyncSide):
         line, wire = self._free.pop() if self._free else self._new()
         try:
             begun = self._begin(ask, line, wire)
-            body = None if begun is None else plain_answer(begun)
+            body = None if begun is None else plain_body(begun)
             if body is not None:
                 line.answered()
                 return decoded(body, ask.gives)

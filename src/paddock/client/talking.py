@@ -244,7 +244,7 @@ def late(ask: Ask[T]) -> Failed:
     return Failed(f"no answer from the daemon within {ask.answer_s:g} s", "late")
 
 
-def plain_answer(data: bytes) -> bytes | None:
+def plain_body(data: bytes) -> bytes | None:
     """The body of an answer that says yes and came in one piece; None for any other."""
     head = _PLAIN.match(data)
     return data[head.end() :] if head and len(data) - head.end() == int(head[1]) else None

@@ -9,7 +9,7 @@ from typing import Final
 from paddock.config import settings as s
 from paddock.config.places import Places
 from paddock.drivers.attempts import instance_of
-from paddock.host.setup.readings import SCRATCH, WORKSPACES
+from paddock.host.prepared import SCRATCH, WORKSPACES
 from paddock.supervisor.grounds import Grounds
 from paddock.workspaces.port_blocks import PortBlocks
 from paddock.workspaces.room import Room

@@ -21,7 +21,7 @@ from typing import Final
 
 from paddock.core.run import Attempt
 from paddock.drivers.pouring import NO_ROOM, discard
-from paddock.ports import Capture, Room
+from paddock.ports import Capture, Fate
 
 MOVERS: Final = 2
 # In the loop: so much takes 30 µs, while the disk is not busy.
@@ -116,13 +116,13 @@ class Drain:
         """False: something has to be waited for."""
         if self._fd < 0 or self._away is not None:
             return False
-        room = self._capture.room(self._attempt)
-        if room is Room.HOLD:
+        fate = self._capture.fate(self._attempt)
+        if fate is Fate.HOLD:
             self._hold_s = min(max(HOLD_S, 2 * self._hold_s), LONGEST_HOLD_S)
             self._pause(self._hold_s)
             return False
         self._hold_s = 0.0
-        if room is Room.DISCARD:
+        if fate is Fate.DISCARD:
             discard(self._fd, self._capture, self._attempt)
             return True
         if waiting_bytes(self._fd) > AT_ONCE_BYTES:
@@ -156,7 +156,7 @@ class Drain:
             if error.errno in NO_ROOM:
                 self._capture.refused(self._attempt)
             self._trouble(f"output cannot be kept: {error.strerror} ({self._ends.file})")
-            stays = self._capture.room(self._attempt) is Room.KEEP
+            stays = self._capture.fate(self._attempt) is Fate.KEEP
             self._pause(RETRY_S if stays else HOLD_S)
             return False
         self._capture.moved(self._attempt, size)

@@ -7,7 +7,7 @@ import os
 from typing import Final
 
 from paddock.core.run import Attempt
-from paddock.ports import Capture, Launch, Room
+from paddock.ports import Capture, Fate, Launch
 
 MOST_A_TURN_BYTES: Final = 1 << 18
 BLOCK_BYTES: Final = 1 << 16
@@ -35,8 +35,8 @@ class KeepAll:
     def expect(self, launch: Launch) -> int:  # noqa: ARG002
         return NO_CAP_BYTES
 
-    def room(self, attempt: Attempt) -> Room:  # noqa: ARG002
-        return Room.KEEP
+    def fate(self, attempt: Attempt) -> Fate:  # noqa: ARG002
+        return Fate.KEEP
 
     def moved(self, attempt: Attempt, size_bytes: int) -> None: ...
 

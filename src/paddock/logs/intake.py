@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from paddock.core.run import Attempt
-from paddock.ports import Launch, Room
+from paddock.ports import Fate, Launch
 
 from . import names
 from .bells import Bells
@@ -87,14 +87,14 @@ class Intake:
         self.about(launch.attempt.run, launch.name, keeping)
         return keeping.alone_bytes
 
-    def room(self, attempt: Attempt) -> Room:
+    def fate(self, attempt: Attempt) -> Fate:
         inlet = self._inlet(attempt)  # before anything is moved: what lies there is older
         if self.free_room.is_low():
-            return Room.DISCARD
+            return Fate.DISCARD
         # While one part waits to be packed and the next is full, its agent waits, and nobody else.
         if inlet is not None and inlet.is_full and self._packing.waiting(attempt.run):
-            return Room.HOLD
-        return Room.KEEP
+            return Fate.HOLD
+        return Fate.KEEP
 
     def moved(self, attempt: Attempt, size_bytes: int) -> None:
         inlet = self._inlet(attempt)

@@ -113,7 +113,7 @@ class OutputStore:
         if directory is None:
             raise ValueError(f"{attempt.run!r} cannot name a directory")
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.intake.room(attempt)
+        self.intake.fate(attempt)
         handle = os.open(directory, DIRECTORY)
         try:
             descriptor = os.open(live_name(attempt.number), WRITE, 0o600, dir_fd=handle)

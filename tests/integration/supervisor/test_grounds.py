@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -26,7 +25,7 @@ from paddock.workspaces.port_blocks import PortBlocks
 from paddock.workspaces.room import Room
 from paddock.workspaces.scratch import Scratch
 from tests.kit.factories import a_policy, a_spec
-from tests.kit.repositories import a_repository
+from tests.kit.repositories import a_repository, git
 from tests.kit.supervising import Supervised, in_a_loop, supervised, until
 
 
@@ -80,14 +79,6 @@ def repository(tmp_path: Path) -> Path:
 def of(repository: Path | str, **more: Any) -> dict[str, str]:
     wanted = Wanted(repository=str(repository), **more)
     return {REPOSITORY_LABEL: msgspec.json.encode(wanted).decode()}
-
-
-def git(directory: Path, *words: str) -> str:
-    who = ("-c", "user.name=t", "-c", "user.email=t@t")
-    done = subprocess.run(
-        ["git", "-C", str(directory), *who, *words], check=True, capture_output=True, text=True
-    )
-    return done.stdout.strip()
 
 
 def test_each_attempt_has_scratch_and_ports_of_its_own(stand: Stand) -> None:

@@ -11,7 +11,7 @@ from paddock.core.run import Attempt
 from paddock.logs.free_room import LOOK_EVERY_BYTES, LOW_BYTES, FreeRoom, Space
 from paddock.logs.keeping import Keeping
 from paddock.logs.output import OutputStore
-from paddock.ports import Room
+from paddock.ports import Fate
 
 GB = 1000 * 1000 * 1000
 A = Attempt("a", 1)
@@ -93,7 +93,7 @@ def test_what_is_not_kept_is_a_gap_and_the_stream_goes_on_behind_it(tmp_path: Pa
     store.intake.about("a", "x", Keeping())
     store.append(A, b"before\n")
     store.intake.refused(A)
-    assert store.intake.room(A) is Room.DISCARD
+    assert store.intake.fate(A) is Fate.DISCARD
     for _ in range(3):
         store.intake.discarded(A, 100, lines=2)
     assert store.size("a") == 307

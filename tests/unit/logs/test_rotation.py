@@ -17,7 +17,7 @@ from paddock.logs.keeping import Keeping
 from paddock.logs.names import Kind, parsed
 from paddock.logs.output import OutputStore
 from paddock.logs.shelf import Missing
-from paddock.ports import Room
+from paddock.ports import Fate
 
 RUN = "20261017-abc"
 A = Attempt(RUN, 1)
@@ -181,15 +181,15 @@ def test_an_agent_that_writes_faster_than_is_packed_waits(tmp_path: Path) -> Non
         store.append(A, b"x")
         store.append(A, b"x" * 99)
         assert begun.wait(10)
-        assert store.intake.room(A) is Room.KEEP, "the next file has room"
+        assert store.intake.fate(A) is Fate.KEEP, "the next file has room"
         store.append(A, b"x")
         store.append(A, b"x" * 99)
-        assert store.intake.room(A) is Room.HOLD
-        assert store.intake.room(Attempt("other", 1)) is Room.KEEP
+        assert store.intake.fate(A) is Fate.HOLD
+        assert store.intake.fate(Attempt("other", 1)) is Fate.KEEP
     finally:
         go_on.set()
     store.intake.settle()
-    assert store.intake.room(A) is Room.KEEP
+    assert store.intake.fate(A) is Fate.KEEP
     store.close()
 
 

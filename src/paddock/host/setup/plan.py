@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from paddock.core.units import MIB, format_size
+from paddock.host.prepared import SCRATCH, STATE, WORKSPACES
 from paddock.host.setup import kernel
 from paddock.host.setup.changes import (
     Change,
@@ -28,13 +29,10 @@ from paddock.host.setup.readings import (
     FSTAB,
     LIMITS,
     LIMITS_FOLDER,
-    SCRATCH,
     SECURITY,
-    STATE,
     SYSCTL,
     SYSCTL_FOLDER,
     UNITS,
-    WORKSPACES,
     Readings,
 )
 

@@ -10,15 +10,13 @@ from paddock.cgroups.mounts import UNIFIED, top_of
 from paddock.cgroups.v1 import WANTED as WANTED_V1
 from paddock.core.capacity import host_reserve, nominal_total
 from paddock.host.memory import read_memory
+from paddock.host.prepared import SCRATCH, STATE, WORKSPACES
 from paddock.host.setup.changes import Owner
 from paddock.host.setup.ground import Ground
 from paddock.host.setup.kernel import PARAMETERS
 
 UNITS: Final = "/etc/systemd/system"
 FSTAB: Final = "/etc/fstab"
-STATE: Final = "/var/lib/paddock"
-WORKSPACES: Final = f"{STATE}/workspaces"
-SCRATCH: Final = f"{STATE}/scratch"
 CONFIG_FOLDER: Final = "/etc/paddock"
 CONFIG: Final = f"{CONFIG_FOLDER}/config.yaml"
 SYSCTL_FOLDER: Final = "/etc/sysctl.d"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from paddock.host.prepared import STATE
 from paddock.host.setup.changes import (
     Change,
     EditLines,
@@ -23,7 +24,6 @@ from paddock.host.setup.changes import (
 )
 from paddock.host.setup.doing import put
 from paddock.host.setup.ground import Failed, Ground
-from paddock.host.setup.readings import STATE
 
 FILE: Final = f"{STATE}/setup.json"
 FORMAT: Final = 1

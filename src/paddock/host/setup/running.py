@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from paddock.host.prepared import STATE
 from paddock.host.setup.changes import Change, MakeDirectory, Reload, Step
 from paddock.host.setup.doing import apply, revert
 from paddock.host.setup.ground import Failed, Ground
-from paddock.host.setup.readings import STATE
 from paddock.host.setup.record import Record, alone
 
 
