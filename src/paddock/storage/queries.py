@@ -41,7 +41,7 @@ ON CONFLICT (name) DO UPDATE SET facts = excluded.facts
 """
 DROP_HEARTBEAT: Final = "DELETE FROM heartbeats WHERE name = ?"
 PUT_FLEET: Final = """
-UPDATE fleet SET at = max(at, ?), sequence = max(sequence, ?),
+UPDATE fleet SET at = max(at, ?),
     epoch = coalesce(?, epoch), boot_id = coalesce(?, boot_id)
 """
 

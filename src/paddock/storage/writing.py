@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -21,19 +22,23 @@ _NO_RECIPE: Final = (None,) * 5
 
 
 def write(db: apsw.Connection, steps: Sequence[Step], environments: Environments) -> None:
-    sequence = 0
     for step in steps:
         _put_heartbeats(db, step, environments)
         for change in step.changes:
             _put_change(db, change, step, environments)
-            sequence = max(sequence, change.run.sequence)
         if step.recipes:
             _put_recipes(db, step, environments)
         for name, facts in step.groups.items():
             db.execute(queries.PUT_GROUP, codec.group_row(name, facts, at=step.at))
-        if step.epoch is not None or step.boot_id is not None or not step.changes:
-            # Else the run's own move says when it was, see `queries.NEWEST`.
-            db.execute(queries.PUT_FLEET, (step.at, sequence, step.epoch, step.boot_id))
+    _put_fleet(db, steps)
+
+
+def _put_fleet(db: apsw.Connection, steps: Sequence[Step]) -> None:
+    """What no run's own move tells of these steps, see `queries.NEWEST`: mostly nothing."""
+    told_at = max((step.at for step in steps if step.changes), default=-math.inf)
+    for step in steps:
+        if step.at > told_at or step.epoch is not None or step.boot_id is not None:
+            db.execute(queries.PUT_FLEET, (step.at, step.epoch, step.boot_id))
 
 
 def _put_change(

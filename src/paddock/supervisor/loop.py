@@ -182,8 +182,8 @@ class Supervisor:
             self.broke(error)
         finally:
             self._thinking = False
-        self._set_alarm()
         self._writer.flush()
+        self._set_alarm()
 
     def broke(self, error: BaseException) -> None:
         """A bug: whoever waits for this daemon's end lets the next one begin."""
@@ -371,6 +371,7 @@ class Supervisor:
     # -- act and tell ---------------------------------------------------------------------
 
     def _act(self, thought: Thought, recipes: Mapping[str, Recipe]) -> None:
+        reply(thought)  # first: whoever asked goes on meanwhile, and is not heard before the rest
         for action in thought.actions:
             recipe = recipes.get(action.attempt.run) if isinstance(action, StartAttempt) else None
             self.hands.perform(action, self.fleet, recipe)
@@ -384,7 +385,6 @@ class Supervisor:
                 self._waiters.remembered(run.id)
                 self.outcomes[str(run.state.outcome)] += 1
         self.news.publish(thought.step.changes, at=thought.step.at)
-        reply(thought)
 
     async def close(self) -> None:
         """After the writer has ended: nothing more is thought or remembered."""
