@@ -18,7 +18,7 @@ from paddock.core.events import Event, Host
 from paddock.core.fleet import Change
 from paddock.core.group import GroupFacts
 from paddock.core.heartbeat import Heartbeat
-from paddock.core.run import Attempt, Outcome, Priority, Run
+from paddock.core.run import Attempt, Outcome, Priority, Run, StepDone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +120,7 @@ class Step(Struct, frozen=True, kw_only=True):
 
     at: float
     changes: tuple[Change, ...] = ()
+    steps_done: tuple[StepDone, ...] = ()  # the checkpoints of runs among these changes
     groups: Mapping[str, GroupFacts] = {}
     heartbeats: tuple[Heartbeat, ...] = ()
     removed_heartbeats: tuple[str, ...] = ()
@@ -214,6 +215,9 @@ class Store(Protocol):
         """How many of the ended runs that are kept ended how."""
 
     def story(self, run: str) -> tuple[Move, ...]: ...
+
+    def steps_done(self, run: str) -> tuple[StepDone, ...]:
+        """Its checkpoints, in order."""
 
     def recipe(self, run: str) -> Recipe | None: ...
 

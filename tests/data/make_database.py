@@ -1,6 +1,6 @@
 """Makes a small database with something of everything in it, in the version of today's code.
 
-    python -m tests.data.make_database tests/data/store_v2.db
+    python -m tests.data.make_database tests/data/store_v3.db
 
 Run once, when a new version of the schema is released; the file is committed and never made again:
 `tests/integration/storage/test_old_databases.py` holds that every later paddock can load it.
@@ -34,6 +34,7 @@ from paddock.core.run import (
     RunSpec,
     Starting,
     State,
+    StepDone,
     StopPhase,
     Stopping,
 )
@@ -115,6 +116,15 @@ def recipe() -> Recipe:
     )
 
 
+def steps_done() -> tuple[StepDone, ...]:
+    """Since version 3."""
+    [running] = [run.id for run in runs() if run.spec.name == "running"]
+    return (
+        StepDone(running, 0, "unit", 14.5, 1, 0, "sha256:00ff", "c0ffee"),
+        StepDone(running, 1, "e2e", 15.0, 2, 0),
+    )
+
+
 def steps() -> Iterator[Step]:
     found = runs()
     new = tuple(Change(structs.replace(run, state=Queued(9.5)), None, "submitted") for run in found)
@@ -123,7 +133,12 @@ def steps() -> Iterator[Step]:
     moves = tuple(Change(run, Queued(9.5), f"it is {run.spec.name} now") for run in found)
     yield Step(at=20.0, changes=moves, groups=groups())
     beat = heartbeat()
-    yield Step(at=21.0, heartbeats=(beat,), heartbeat_recipes={beat.name: recipe()})
+    yield Step(
+        at=21.0,
+        heartbeats=(beat,),
+        heartbeat_recipes={beat.name: recipe()},
+        steps_done=steps_done(),
+    )
 
 
 def main() -> None:

@@ -33,7 +33,7 @@ from paddock.core.events import (
 from paddock.core.fleet import Change, Fleet
 from paddock.core.invariants import violations
 from paddock.core.policy import Admission
-from paddock.core.pressure import Rung
+from paddock.core.pressure import Rung, rung_of
 from paddock.core.run import (
     ALLOWED_MOVES,
     Attempt,
@@ -44,6 +44,7 @@ from paddock.core.run import (
     Queued,
     Run,
     Running,
+    Starting,
     State,
     Stopping,
 )
@@ -64,6 +65,7 @@ class Promises:
         self._there = set(self._started)  # started, and nobody has said that they are gone
         self._used: dict[Attempt, int] = {}
         self._made_way: Counter[str] = Counter()
+        self._done: set[tuple[str, int]] = set()  # steps
 
     def step(self, event: Event) -> list[Action]:
         fleet = self.fleet
@@ -76,11 +78,12 @@ class Promises:
         self._nobody_is_lost(before, event)
         self._moves_are_allowed()
         self._attempts_start_once(before, actions)
+        self._steps_are_done_once_and_in_order(actions)
         self._memory_is_held_while_anything_lives(event)
         self._actions_are_about_what_lives(actions)
         self._starts_fit(actions)
         self._only_the_more_urgent_preempts(event)
-        self._critical_is_spared(actions)
+        self._critical_is_spared(event, actions)
         self._nobody_is_overlooked()
         self._nobody_stays_frozen_for_nothing(event)
         if twin is not None:
@@ -105,6 +108,18 @@ class Promises:
                 self.ended[change.run.id] = change.run.state
 
     # -- the promises ---------------------------------------------------------------------
+
+    def _steps_are_done_once_and_in_order(self, actions: list[Action]) -> None:
+        for done in self.fleet.steps_done:
+            assert (done.run, done.step) not in self._done, f"{done} is done twice"
+            self._done.add((done.run, done.step))
+        for start in actions:
+            if isinstance(start, StartAttempt) and start.step is not None:
+                run = start.attempt.run
+                assert (run, start.step) not in self._done, f"step {start.step} of {run} again"
+                spec = self.fleet.runs[run].spec
+                before = {(run, step) for step in range(spec.first_step, start.step)}
+                assert before <= self._done, f"step {start.step} of {run} too early"
 
     def _nobody_is_lost(self, before: dict[str, Run], event: Event) -> None:
         """Ended is for good, and what has not ended is still there."""
@@ -208,14 +223,30 @@ class Promises:
             often = self._made_way[victim.id]
             assert often <= self.fleet.policy.max_preemptions, f"{victim.id}, {often} times"
 
-    def _critical_is_spared(self, actions: list[Action]) -> None:
-        """Below an emergency nobody critical is frozen or stopped for memory."""
+    def _critical_is_spared(self, event: Event, actions: list[Action]) -> None:
+        """Unless the host is at the last step nobody critical is frozen or killed for memory."""
+        if isinstance(event, Sampled):
+            self._none_critical_is_killed(actions)
         if self.fleet.ladder.rung is not Rung.PREEMPT:
             return
         for action in actions:
             if isinstance(action, FreezeAttempt) and action.reclaim:
                 run = self.fleet.runs[action.attempt.run]
                 assert run.priority is not Priority.CRITICAL, f"{run.id} is critical"
+
+    def _none_critical_is_killed(self, actions: list[Action]) -> None:
+        """One that is being stopped already is killed first, whoever it is."""
+        host = self.fleet.host
+        if host is None or rung_of(host, self.fleet.policy.ladder) is Rung.EMERGENCY:
+            return
+        befores = {change.run.id: change.before for change in self.fleet.changes}
+        for action in actions:
+            run = self.fleet.runs[action.attempt.run] if isinstance(action, KillAttempt) else None
+            if run is None or run.priority is not Priority.CRITICAL:
+                continue
+            preempted = isinstance(run.state, Stopping) and run.state.outcome is Outcome.PREEMPTED
+            fresh = isinstance(befores.get(run.id), Running | Starting)
+            assert not (preempted and fresh), f"{run.id} is critical"
 
     def _nobody_stays_frozen_for_nothing(self, event: Event) -> None:
         """Once a look at the host says that the pressure is over, pressure freezes nobody."""

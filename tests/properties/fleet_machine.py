@@ -86,6 +86,7 @@ SPECS = st.builds(
     priority=PRIORITIES,
     group=GROUPS,
     retries=st.integers(0, 2),
+    steps=st.sampled_from([(), (), ("one", "two"), ("one", "two", "three")]),
     soft_limit_bytes=st.sampled_from([None, None, 2 * GIB]),
 )
 HOSTS = st.builds(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from msgspec import structs
 
@@ -19,7 +19,11 @@ from paddock.core.events import (
     Submitted,
     ThawRequested,
 )
-from paddock.core.run import Ended, Priority, Run
+from paddock.core.run import Ended, Outcome, Priority, Run
+from paddock.core.steps import has_more
+from paddock.ports import Recipe
+from paddock.supervisor.keepsakes import AFTER_LABEL
+from paddock.supervisor.stepping import ORIGIN_LABEL, origin_of
 from paddock.wire.run_checks import check_environment
 from paddock.wire.views import (
     Again,
@@ -123,15 +127,29 @@ async def _retry(desk: Desk, body: Again, run: Run) -> Submission:
             said = "the password in its repository's address was not kept"
             raise refused(f"{name} ({run.id}): {said}: submit it anew")
         await desk.aside(lambda: r.check_directory(str(recipe.directory)))
-        spec = structs.replace(run.spec, id=new, needs=(), heartbeat=None)
+        spec = structs.replace(run.spec, id=new, needs=(), heartbeat=None, **_going_on(run, body))
         environment = r.outside_environment(body.environment)
-        labels = {**recipe.labels, r.KEY_LABEL: body.key}
+        labels = {**recipe.labels, r.KEY_LABEL: body.key, **_labels_after(run, recipe, body)}
         once_more = replace(recipe, environment=environment, labels=labels)
         desk.ids.add((new,))
         raise_any(
             await desk.supervisor.ask(lambda now: Submitted(now, (spec,)), recipes={new: once_more})
         )
     return receipt_of_one(desk, new, name)
+
+
+def _going_on(run: Run, body: Again) -> dict[str, Any]:
+    """Steps that are done are not done again; one that succeeded is run anew."""
+    if body.from_start or not has_more(run):
+        return {"first_step": 0, "first_in_doubt": False}
+    return {"first_step": run.steps_done, "first_in_doubt": run.in_doubt}
+
+
+def _labels_after(run: Run, recipe: Recipe, body: Again) -> dict[str, str]:
+    assert isinstance(run.state, Ended)
+    if body.from_start or run.state.outcome is Outcome.SUCCEEDED:
+        return {}
+    return {AFTER_LABEL: run.id, ORIGIN_LABEL: origin_of(run.id, recipe.labels)}
 
 
 async def priority(desk: Desk, asked: Asked) -> RunView:

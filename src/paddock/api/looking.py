@@ -19,6 +19,7 @@ from paddock.wire.views import (
     RunView,
     StateWord,
     StatusView,
+    StepView,
     WhyView,
 )
 
@@ -54,6 +55,12 @@ async def story(desk: Desk, asked: Asked) -> tuple[MoveView, ...]:
     found = await desk.find(asked.path["run"])
     moves = await desk.supervisor.look(lambda store: store.story(found.id))
     return views_of.move_views(desk.supervisor.clock, moves)
+
+
+async def steps(desk: Desk, asked: Asked) -> tuple[StepView, ...]:
+    found = await desk.find(asked.path["run"])
+    done = await desk.supervisor.look(lambda store: store.steps_done(found.id))
+    return views_of.step_views(desk.supervisor.clock, done)
 
 
 async def why(desk: Desk, asked: Asked) -> WhyView:

@@ -8,7 +8,6 @@ import stat
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
@@ -19,7 +18,8 @@ from paddock.config.places import STATE_VARIABLE, Places
 from paddock.config.policy import RunDefaults
 from paddock.logs.keeping import LOGS_LABEL, logs_label
 from paddock.ports import Driver, Recipe
-from paddock.wire.run_request import RunRequest, memory_high_bytes
+from paddock.supervisor.stepping import RESUME_LABEL, STEPS_LABEL, Part, resume_label, steps_label
+from paddock.wire.run_request import RunRequest, Step, memory_high_bytes, stages
 from paddock.wire.views import Submit
 
 from .problems import Declined, bad_request, refused
@@ -34,11 +34,6 @@ LONGEST_PATH: Final = 4096
 # What marks the agent that submits must not mark what it submits; these two only say where
 # paddock is and how it is to be used, and an agent may submit, too.
 _KEPT: Final = (STATE_VARIABLE, PROFILE_VARIABLE)
-_NOT_THERE_YET: Final = {
-    "agent": "presets are not there yet: say the agent's whole command instead",
-    "steps": "steps are not there yet: make each a run of its own that needs the one before",
-}
-_of_later: Final = attrgetter(*_NOT_THERE_YET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +72,7 @@ def recipe_of(request: RunRequest, of: Sent, defaults: RunDefaults, *, driver: s
     own = {**request.env, **variables_of(request)} if request.repo else request.env
     environment = {**of.environment, **own} if own else of.environment
     return Recipe(
-        command=request.command,
+        command=request.command or request.steps[0].command,
         directory=of.directory if request.dir is None else _path(request.dir),
         environment=environment,
         stdin=of.stdin if request.stdin else None,
@@ -103,6 +98,10 @@ def _labels(request: RunRequest, of: Sent, defaults: RunDefaults) -> dict[str, s
         found["image"] = defaults.image
     if defaults.tool_walls:
         found[TOOLS_LABEL] = _tools(defaults)
+    if request.steps:
+        found[STEPS_LABEL] = steps_label([_parts(stage) for stage in stages(request.steps)])
+    if request.resume:
+        found[RESUME_LABEL] = resume_label(request.resume)
     said = {
         "umask": None if of.umask is None else f"{of.umask:03o}",
         "fleet": of.fleet,
@@ -113,7 +112,13 @@ def _labels(request: RunRequest, of: Sent, defaults: RunDefaults) -> dict[str, s
         "strict": "1" if request.strict else None,
     }
     found |= {name: value for name, value in said.items() if value is not None}
-    return found | labels_of(request) if request.repo else found
+    if request.repo:
+        found |= labels_of(request, max_bytes=defaults.max_repo_bytes)
+    return found
+
+
+def _parts(stage: tuple[Step, ...]) -> list[Part]:
+    return [Part(one.name, one.command, one.each, one.replay) for one in stage]
 
 
 @lru_cache(64)
@@ -122,11 +127,9 @@ def _tools(defaults: RunDefaults) -> str:
 
 
 def refuse_what_is_not_there_yet(request: RunRequest) -> None:
-    if any(_of_later(request)):
-        found = next(
-            message for field, message in _NOT_THERE_YET.items() if getattr(request, field)
-        )
-        raise bad_request(f"{request.name}: {found}")
+    if request.agent is not None:
+        text = "presets are not there yet: say the agent's whole command instead"
+        raise bad_request(f"{request.name}: {text}")
 
 
 def not_held(requests: Sequence[RunRequest], driver: Driver) -> str | None:

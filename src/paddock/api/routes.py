@@ -99,6 +99,14 @@ ROUTES: Final = (
     ),
     Route(
         "GET",
+        "/v1/runs/{run}/steps",
+        looking.steps,
+        "Of a run in steps: those that are done.",
+        list[v.StepView],
+        problems=_OF_RUN,
+    ),
+    Route(
+        "GET",
         "/v1/runs/{run}/why",
         looking.why,
         "Why it waits, or how it ended.",

@@ -12,7 +12,8 @@ from paddock.core.explain import sentence, waiting
 from paddock.core.fleet import Fleet
 from paddock.core.group import Group
 from paddock.core.heartbeat import Heartbeat
-from paddock.core.run import Ended, Live, Queued, Run, Running, State
+from paddock.core.run import Ended, Live, Queued, Run, Running, State, StepDone
+from paddock.core.steps import has_more
 from paddock.ports import Move
 from paddock.supervisor.clock import Clock
 from paddock.supervisor.loop import Supervisor
@@ -31,6 +32,7 @@ from paddock.wire.views import (
     RunView,
     StateWord,
     StatusView,
+    StepView,
     Taken,
 )
 
@@ -85,6 +87,9 @@ def run_view(supervisor: Supervisor, run: Run, *, told: bool = True) -> RunView:
         peak_bytes=_peak(fleet, run),
         expected_bytes=_expected(fleet, run),
         signal=ended.signal if ended else None,
+        step=run.spec.steps[run.steps_done] if has_more(run) else None,
+        steps_done=run.steps_done,
+        steps=len(run.spec.steps),
     )
 
 
@@ -257,6 +262,21 @@ def move_views(clock: Clock, moves: Iterable[Move]) -> tuple[MoveView, ...]:
             moves=move.moves,
         )
         for move in moves
+    )
+
+
+def step_views(clock: Clock, steps: Iterable[StepDone]) -> tuple[StepView, ...]:
+    return tuple(
+        StepView(
+            step=one.step + 1,
+            name=one.name,
+            at=clock.wall(one.at),
+            attempt=one.attempt,
+            exit_code=one.exit_code,
+            output_digest=one.output_digest,
+            commit=one.commit,
+        )
+        for one in steps
     )
 
 

@@ -10,22 +10,25 @@ from .printing import echo_json, note
 
 
 @click.command("retry")
+@click.option("--from-start", is_flag=True, help="Do again also what was done: steps, checkpoints.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 @click.argument("run", metavar="RUN", shell_complete=complete_any_run)
-def command(run: str, as_json: bool) -> None:
+def command(run: str, from_start: bool, as_json: bool) -> None:
     """Submit a run that has ended once more, as a new run, and print its id.
 
     Command and directory are the old ones. The environment is yours of now: that of an ended run
-    is not kept.
+    is not kept. A run in steps goes on with the first that is not done, and the checkpoints of one
+    that did not succeed are there for the new one.
 
     \b
-    Example:
+    Examples:
       paddock retry review
+      paddock retry --from-start nightly
     """
     from .submitting import environment, say_notes
 
     with connected() as client:
-        answer = client.retry(run, environment=environment())
+        answer = client.retry(run, environment=environment(), from_start=from_start)
     (taken,) = answer.runs
     if as_json:
         echo_json(taken)

@@ -13,7 +13,7 @@ from .printing import clock_time, colour_of, coloured, echo_json, safe, terminal
 from .tables import Cell, Column, Row, table
 
 if TYPE_CHECKING:
-    from paddock.wire.views import MoveView
+    from paddock.wire.views import MoveView, StepView
 
 _COLUMNS: Final = (
     Column("at"),
@@ -36,12 +36,25 @@ def command(run: str, as_json: bool) -> None:
     """
     with connected() as client:
         moves = client.story(run)
+        steps = [] if as_json or not client.run(run).steps else client.steps(run)
     if as_json:
         echo_json(moves)
         return
     rows = [_row(move) for move in moves]
     lines = table(_COLUMNS, rows, width=terminal_width(), colour=coloured(sys.stdout))
     click.echo("\n".join(lines))
+    for step in steps:
+        click.echo(_kept_of(step))
+
+
+def _kept_of(step: StepView) -> str:
+    digest = (step.output_digest or "").partition(":")[2][:12]
+    facts = [f"attempt {step.attempt}", f"exit code {step.exit_code}"]
+    facts += [f"output {digest}"] if digest else []
+    facts += [f"workspace at {step.commit[:12]}"] if step.commit else []
+    return (
+        f"step {step.step}, {safe(step.name)}: done at {clock_time(step.at)} ({', '.join(facts)})"
+    )
 
 
 def _row(move: MoveView) -> Row:

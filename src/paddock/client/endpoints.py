@@ -146,6 +146,10 @@ class Endpoints:
         return Ask("GET", path_of(ref), v.RunView)
 
     @call
+    def steps(self, ref: str) -> Ask[list[v.StepView]]:
+        return Ask("GET", path_of(ref, "steps"), list[v.StepView])
+
+    @call
     def story(self, ref: str) -> Ask[list[v.MoveView]]:
         return Ask("GET", path_of(ref, "story"), list[v.MoveView])
 
@@ -183,9 +187,16 @@ class Endpoints:
 
     @call
     def retry(
-        self, ref: str, *, environment: Mapping[str, str], key: str | None = None
+        self,
+        ref: str,
+        *,
+        environment: Mapping[str, str],
+        from_start: bool = False,
+        key: str | None = None,
     ) -> Ask[v.Submission]:
-        again = v.Again(key=key or uuid.uuid4().hex, environment=dict(environment))
+        again = v.Again(
+            key=key or uuid.uuid4().hex, environment=dict(environment), from_start=from_start
+        )
         return Ask("POST", path_of(ref, "retry"), v.Submission, packed(again))
 
     @call

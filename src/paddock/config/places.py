@@ -44,6 +44,11 @@ class Places:
         return self.state / "black_boxes"
 
     @property
+    def checkpoints(self) -> Path:
+        """What runs keep from one attempt to the next."""
+        return self.state / "checkpoints"
+
+    @property
     def log(self) -> Path:
         return self.state / "daemon.log"
 

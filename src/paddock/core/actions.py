@@ -11,6 +11,8 @@ class StartAttempt(Struct, frozen=True):
     attempt: Attempt
     limit_bytes: int
     resume: bool = False  # an earlier attempt may have left a checkpoint
+    step: int | None = None  # which, of a run in steps
+    in_doubt: bool = False  # an earlier attempt may have done that step
 
 
 class WarnAttempt(Struct, frozen=True):

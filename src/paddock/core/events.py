@@ -128,6 +128,13 @@ class CheckpointWritten(Struct, frozen=True):
     attempt: Attempt
 
 
+class CheckpointDeclined(Struct, frozen=True):
+    """The agent knows nothing of checkpoints: waiting for one would only keep the memory."""
+
+    at: float
+    attempt: Attempt
+
+
 class TimePassed(Struct, frozen=True):
     at: float
 
@@ -192,6 +199,7 @@ Event = (
     | LimitPassed
     | Noticed
     | CheckpointWritten
+    | CheckpointDeclined
     | TimePassed
     | CancelRequested
     | PriorityChanged

@@ -39,16 +39,22 @@ def sentence(fleet: Fleet, run: Run) -> str:
         case Queued():
             return waiting(fleet, run).sentence
         case Starting():
-            return f"starting for {format_duration(fleet.now - state.since_at)}"
+            return f"starting for {format_duration(fleet.now - state.since_at)}{_at_step(run)}"
         case Running():
             frozen = f", frozen by {state.frozen}" if state.frozen else ""
-            return f"running for {format_duration(fleet.now - state.since_at)}{frozen}"
+            since = format_duration(fleet.now - state.since_at)
+            return f"running for {since}{_at_step(run)}{frozen}"
         case Stopping():
             return f"stopping ({state.phase.name.lower()}): {state.because}"
         case Ended():
             return f"{state.outcome}: {state.because}"
         case _:
             assert_never(state)
+
+
+def _at_step(run: Run) -> str:
+    names, done = run.spec.steps, run.steps_done
+    return f", step {done + 1} of {len(names)} ({names[done]})" if done < len(names) else ""
 
 
 def _in_line(fleet: Fleet, run: Run, place: int) -> str:

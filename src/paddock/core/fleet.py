@@ -37,6 +37,7 @@ from .run import (
     Running,
     Starting,
     State,
+    StepDone,
     Stopping,
 )
 from .timers import Timer, TimerKind, Timers
@@ -87,6 +88,7 @@ class Fleet:
         self.last_look: tuple[int, int] | None = None  # expected, free at the last full look
         self.changes: list[Change] = []  # of the present step
         self.actions: list[Action] = []  # of the present step
+        self.steps_done: list[StepDone] = []  # of the present step
         self.changed_groups: set[str] = set()  # since somebody took them to the store
         self._sequence = 0
         self._members: Counter[str] = Counter()  # how many runs of each group are here

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from .breaker import lets_start
 from .fleet import Fleet
-from .run import Ended, Live, Queued, Run
+from .run import Ended, Live, Outcome, Queued, Run
+from .steps import has_more
 
 
 def violations(fleet: Fleet) -> list[str]:
@@ -26,6 +27,7 @@ def _of_run(fleet: Fleet, run: Run) -> Iterator[str]:
         yield "live without being known as live, or the other way round"
     if isinstance(state, Live) and state.attempt != run.attempts:
         yield f"attempt {state.attempt} is under way, but {run.attempts} were started"
+    yield from _of_steps(run)
     if isinstance(state, Queued):
         if state.ready != (run.id in fleet.queue):
             yield "ready without standing in line, or the other way round"
@@ -36,6 +38,14 @@ def _of_run(fleet: Fleet, run: Run) -> Iterator[str]:
                 yield f"waits for {need}, which has ended"
     elif run.id in fleet.queue:
         yield "stands in line without being queued"
+
+
+def _of_steps(run: Run) -> Iterator[str]:
+    if not 0 <= run.steps_done <= len(run.spec.steps):
+        yield f"{run.steps_done} of {len(run.spec.steps)} steps are done"
+    succeeded = isinstance(run.state, Ended) and run.state.outcome is Outcome.SUCCEEDED
+    if succeeded and has_more(run):
+        yield "succeeded with steps that are not done"
 
 
 def _of_indexes(fleet: Fleet) -> Iterator[str]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from msgspec.structs import replace
 
 from . import breaker as breakers
 from .actions import (
     AskCheckpoint,
-    FreezeAttempt,
     KillAttempt,
-    StartAttempt,
     TerminateAttempt,
     ThawAttempt,
     WarnAttempt,
@@ -20,7 +20,6 @@ from .run import (
     Attempt,
     Ended,
     Exit,
-    Frozen,
     Hold,
     Outcome,
     Queued,
@@ -30,6 +29,7 @@ from .run import (
     StopPhase,
     Stopping,
 )
+from .steps import has_more, is_doubtful, may_go_on, start_action, step_done
 from .submission import cannot_ever_fit
 from .timeouts import hard_timeout_s, soft_timeout_s
 from .units import format_duration
@@ -44,13 +44,8 @@ def start(fleet: Fleet, run: Run) -> None:
     attempt = Attempt(run.id, run.attempts + 1)
     give_up_at = fleet.now + fleet.policy.timeouts.start_s
     state = Starting(fleet.now, attempt.number, hold, give_up_at)
-    fleet.move(run, state, "memory is free for it", attempts=attempt.number)
-    fleet.actions.append(StartAttempt(attempt, run.limit_bytes, resume=has_run(run)))
-
-
-def has_run(run: Run) -> bool:
-    """Whether an earlier attempt may have left something. One that was only put off has not."""
-    return run.failures + run.laters + run.losses + run.preemptions > 0
+    run = fleet.move(run, state, "memory is free for it", attempts=attempt.number)
+    fleet.actions.append(start_action(run, run.limit_bytes))
 
 
 def started(fleet: Fleet, run: Run) -> None:
@@ -204,33 +199,6 @@ def _timeout(fleet: Fleet, run: Run, state: Running) -> None:
     fleet.actions.append(WarnAttempt(run.attempt))
 
 
-def freeze(fleet: Fleet, run: Run, *, by: Frozen) -> None:
-    state = run.state
-    if not isinstance(state, Running) or state.frozen in (by, Frozen.BY_USER):
-        return  # what the user froze, only the user thaws
-    frozen_at = state.frozen_at if state.frozen else fleet.now
-    fleet.move(run, replace(state, frozen=by, frozen_at=frozen_at), f"frozen by {by}")
-    fleet.actions.append(FreezeAttempt(run.attempt, reclaim=by is Frozen.BY_PRESSURE))
-
-
-def thaw(fleet: Fleet, run: Run) -> None:
-    """Its timers move on by the time it stood still."""
-    state = run.state
-    if not isinstance(state, Running) or state.frozen is None:
-        return
-    pause_s = fleet.now - state.frozen_at
-    thawed = replace(
-        state,
-        frozen=None,
-        frozen_at=0.0,
-        paused_s=state.paused_s + pause_s,
-        soft_at=None if state.soft_at is None else state.soft_at + pause_s,
-        hard_at=None if state.hard_at is None else state.hard_at + pause_s,
-    )
-    fleet.move(run, thawed, f"thawed after {format_duration(pause_s)}")
-    fleet.actions.append(ThawAttempt(run.attempt))
-
-
 # -- end ----------------------------------------------------------------------------------
 
 
@@ -260,7 +228,8 @@ def gone(fleet: Fleet, run: Run, *, reason: str, permanent: bool = False) -> Non
         _settle(fleet, run, state, state.exit or Exit())
         return
     verdict = Verdict(Outcome.LOST, f"nobody knows how it ended: {reason}")
-    conclude(fleet, run, verdict, permanent=permanent)
+    # A step is told that it may be done, so it can be tried again.
+    conclude(fleet, run, verdict, permanent=permanent and not run.spec.steps)
 
 
 def spawn_failed(fleet: Fleet, run: Run, *, reason: str, permanent: bool) -> None:
@@ -279,7 +248,24 @@ def _settle(fleet: Fleet, run: Run, state: Starting | Running | Stopping, ended:
         verdict = Verdict(reason, state.because)
     if ended.peak_bytes is not None:
         fleet.saw_peak(run, ended.peak_bytes)
+    if run.spec.steps and verdict.outcome is Outcome.SUCCEEDED:
+        run = step_done(fleet, run, ended)
+        if has_more(run) and may_go_on(reason):
+            _next_step(fleet, run)
+            return
+        if has_more(run) and isinstance(state, Stopping) and reason is not None:
+            verdict = Verdict(reason, state.because)
     conclude(fleet, run, verdict, ended=ended)
+
+
+def _next_step(fleet: Fleet, run: Run) -> None:
+    """Back to its place in the queue, where whoever is more urgent may go first."""
+    ran_s = _ran_s(fleet, run)
+    done, names = run.steps_done, run.spec.steps
+    text = f"step {names[done - 1]} is done ({done} of {len(names)}); {names[done]} is next"
+    verdict = Verdict(Outcome.SUCCEEDED, text)
+    _requeue(fleet, run, verdict, delay_s=0.0)
+    _teach(fleet, run, verdict, ran_s=ran_s, wall_bytes=run.limit_bytes)
 
 
 def _finished(state: Stopping, verdict: Verdict) -> bool:
@@ -295,8 +281,13 @@ def conclude(
 ) -> None:
     """The attempt is gone: what its group learns, and whether the run goes on."""
     ran_s, wall_bytes = _ran_s(fleet, run), run.limit_bytes
+    if has_more(run):
+        step = run.spec.steps[run.steps_done]
+        verdict = dataclasses.replace(verdict, because=f"step {step}: {verdict.because}")
     retry = again(run, verdict, fleet.policy, permanent=permanent)
     run = _counted(run, verdict)
+    if is_doubtful(run, verdict.outcome, ended):
+        run = replace(run, in_doubt=True)
     # The policy may have changed under it: a run that would now wait for ever is over.
     too_large = retry and cannot_ever_fit(retry.limit_bytes, fleet.policy)
     if too_large:

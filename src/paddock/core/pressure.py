@@ -41,6 +41,11 @@ def climb(ladder: Ladder, host: Host, policy: LadderPolicy, *, at: float) -> Lad
     return Ladder(easier, easier_because)
 
 
+def rung_of(host: Host, policy: LadderPolicy) -> Rung:
+    """The step that this look alone asks for, whatever step is still held from before."""
+    return _rung(host, policy, margin=0.0)[0]
+
+
 def _rung(host: Host, policy: LadderPolicy, *, margin: float) -> tuple[Rung, str]:
     if host.used_percent is None or host.available_bytes is None:
         # Fail closed: start nothing that cannot be weighed, and kill nobody blindly.

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .fleet import Fleet, Round
-from .lifecycle import freeze, preempt, stop, thaw
+from .freezing import freeze, thaw
+from .lifecycle import preempt, stop
 from .preemption import as_candidate, leaving
-from .pressure import Rung
+from .pressure import Rung, rung_of
 from .run import Frozen, Outcome, Priority, Run, Running, Starting, StopPhase, Stopping
 from .victims import Bytes, Candidate, because, choose
 
@@ -57,7 +58,8 @@ def _preempt(fleet: Fleet) -> None:
         victims=tuple(c.run for c in chosen), give_up_at=fleet.now + policy.freeze_round_s
     )
     for victim in chosen:
-        freeze(fleet, fleet.runs[victim.run], by=Frozen.BY_PRESSURE)
+        run = fleet.runs[victim.run]
+        freeze(fleet, run, by=Frozen.BY_PRESSURE, because=fleet.ladder.because)
 
 
 def _stop_frozen(fleet: Fleet, frozen: Sequence[Run]) -> None:
@@ -105,12 +107,17 @@ def _emergency(fleet: Fleet) -> None:
 
 
 def _killable(fleet: Fleet) -> list[Candidate]:
-    """Who frees something; the critical only when a round without them was not enough."""
+    """Who frees something; the critical only when nobody else is left and the host is still at the
+    last step. From below it to the relief target is no way worth one of them.
+    """
+    assert fleet.host is not None
     live = [run for run in fleet.live_runs() if isinstance(run.state, Starting | Running)]
     candidates = [as_candidate(fleet, run) for run in live]
     useful = [candidate for candidate in candidates if candidate.used_bytes > 0]
     lesser = [each for each in useful if each.priority is not Priority.CRITICAL]
-    return lesser or useful
+    if lesser or rung_of(fleet.host, fleet.policy.ladder) < Rung.EMERGENCY:
+        return lesser
+    return useful
 
 
 def _still(fleet: Fleet, current: Round) -> list[Run]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from .actions import Action, FreezeAttempt, StartAttempt, ThawAttempt
+from .actions import Action, FreezeAttempt, ThawAttempt
 from .fleet import Fleet
 from .group import Group
 from .heartbeat import Heartbeat
-from .lifecycle import has_run, stop_action
+from .lifecycle import stop_action
 from .policy import Policy
 from .run import Frozen, Priority, Queued, Run, Running, Starting, Stopping
+from .steps import start_action
 
 
 def restore(
@@ -63,7 +64,7 @@ def owed(fleet: Fleet) -> list[Action]:
     for run in fleet.live_runs():
         match run.state:
             case Starting(hold=hold):
-                found.append(StartAttempt(run.attempt, hold.limit_bytes, resume=has_run(run)))
+                found.append(start_action(run, hold.limit_bytes))
             case Running(frozen=None):
                 found.append(ThawAttempt(run.attempt))
             case Running(frozen=by):

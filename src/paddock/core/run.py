@@ -67,6 +67,9 @@ class RunSpec(Struct, frozen=True, kw_only=True):
     needs: tuple[str, ...] = ()
     retries: int = 0
     heartbeat: str | None = None
+    steps: tuple[str, ...] = ()  # their names, in order; each is an attempt of its own
+    first_step: int = 0  # those before were done by the run that this one goes on with
+    first_in_doubt: bool = False  # and that one may have done this one too
 
 
 class Exit(Struct, frozen=True):
@@ -80,11 +83,26 @@ class Exit(Struct, frozen=True):
     peak_bytes: int | None = None
     victim: str | None = None  # which process the kernel killed at the wall, for people
     note: str | None = None  # what else the kernel refused it
+    output_digest: str | None = None  # of a step: what it wrote
+    commit: str | None = None  # of a step: where its workspace stands
 
     def __str__(self) -> str:
         if self.signal is not None:
             return f"signal {self.signal}"
         return f"exit code {self.code}" if self.code is not None else "an unknown exit"
+
+
+class StepDone(Struct, frozen=True):
+    """The checkpoint after a step: kept with the move that it leads to, so it is done once."""
+
+    run: str
+    step: int
+    name: str
+    at: float
+    attempt: int
+    exit_code: int | None
+    output_digest: str | None = None
+    commit: str | None = None
 
 
 class StopPhase(IntEnum):
@@ -210,6 +228,9 @@ class Run(Struct, frozen=True):
     laters: int = 0
     losses: int = 0
     preemptions: int = 0
+    steps_done: int = 0
+    in_doubt: bool = False  # how an attempt at the present step ended is not known
+    tries_before: int = 0  # what had gone wrong when the present step began
 
     @property
     def id(self) -> str:

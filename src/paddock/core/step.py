@@ -18,6 +18,7 @@ from .events import (
     AttemptLost,
     BreakerReset,
     CancelRequested,
+    CheckpointDeclined,
     CheckpointWritten,
     Emptied,
     Event,
@@ -41,10 +42,10 @@ from .events import (
     TimePassed,
 )
 from .fleet import Fleet
+from .freezing import freeze, thaw
 from .lifecycle import (
     end_queued,
     exited,
-    freeze,
     gone,
     press_harder,
     put_off,
@@ -52,7 +53,6 @@ from .lifecycle import (
     started,
     stop,
     takes_longer,
-    thaw,
     timer_rang,
 )
 from .policy import Policy
@@ -79,6 +79,7 @@ from .units import format_size
 def step(fleet: Fleet, event: Event) -> list[Action]:
     fleet.changes = []
     fleet.actions = []
+    fleet.steps_done = []
     if fleet.now < event.at < math.inf:
         fleet.now = event.at
     _handle(fleet, event)
@@ -99,6 +100,7 @@ AttemptEvent = (
     | LimitPassed
     | Noticed
     | CheckpointWritten
+    | CheckpointDeclined
 )
 Request = CancelRequested | PriorityChanged | FreezeRequested | ThawRequested
 
@@ -149,8 +151,8 @@ def _of_attempt(fleet: Fleet, event: AttemptEvent) -> None:
             _over_limit(fleet, run, event.reason)
         case Noticed():
             fleet.amend(run, event.note)
-        case CheckpointWritten():
-            _checkpoint_written(fleet, run)
+        case CheckpointWritten() | CheckpointDeclined():
+            _wait_no_longer(fleet, run)
         case _:
             assert_never(event)
 
@@ -170,7 +172,7 @@ def _of_start(fleet: Fleet, run: Run, event: Beginning) -> None:
             takes_longer(fleet, run, because=event.because)
 
 
-def _checkpoint_written(fleet: Fleet, run: Run) -> None:
+def _wait_no_longer(fleet: Fleet, run: Run) -> None:
     if isinstance(run.state, Stopping) and run.state.phase is StopPhase.ASKED:
         press_harder(fleet, run)
 

@@ -45,6 +45,8 @@ def _take(fleet: Fleet, spec: RunSpec, known: Mapping[str, Outcome]) -> None:
         sequence=fleet.next_sequence(),
         tag=0,
         limit_bytes=spec.limit_bytes,
+        steps_done=spec.first_step,
+        in_doubt=spec.first_in_doubt,
     )
     fleet.add(run, "submitted")
 
@@ -110,6 +112,8 @@ def _malformed(spec: RunSpec) -> str | None:
     times = (spec.hard_timeout_s, spec.soft_timeout_s, spec.repository_factor)
     if any(time is not None and not time > 0 for time in times) or spec.retries < 0:
         return "timeouts must be above zero, and retries not below"
+    if not 0 <= spec.first_step < max(1, len(spec.steps)):
+        return f"there is no step {spec.first_step + 1} of {len(spec.steps)} to go on with"
     return None
 
 

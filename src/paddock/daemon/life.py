@@ -46,9 +46,11 @@ from paddock.supervisor.black_boxes import BlackBoxes
 from paddock.supervisor.chores import Chores
 from paddock.supervisor.endings import Endings
 from paddock.supervisor.eyes import Eyes
+from paddock.supervisor.keepsakes import Keepsakes
 from paddock.supervisor.loop import Supervisor
 from paddock.supervisor.readiness import Readiness
 from paddock.supervisor.recovery import Inheritance, inherit, recover
+from paddock.supervisor.witness import Witness
 
 REVIVE_AFTER_S: Final = 1.0
 SETTLE_S: Final = 10.0
@@ -147,8 +149,17 @@ class _Daemon:
         self.grounds = grounds_for(places, load_settings(None))
         self.grounds.tell = self.supervisor.post
         self.supervisor.hands.grounds = self.grounds
+        self.keepsakes = Keepsakes(places.checkpoints)
+        self.supervisor.hands.keepsakes = self.keepsakes
+        self.supervisor.on_parting.append(self.keepsakes.part)
+        self.witness = self._witness()
+        self.supervisor.hands.witness = self.witness
         self.boxes = BlackBoxes(self.supervisor, places.black_boxes, room=self.grounds.room)
         self.tasks: list[asyncio.Task[None]] = []
+
+    def _witness(self) -> Witness:
+        fleet, tell = self.supervisor.fleet, self.supervisor.post
+        return Witness(fleet, tell, digest=self.output.digest, room=self.grounds.room)
 
     def _local_driver(self) -> LocalDriver:
         return LocalDriver(
@@ -172,6 +183,8 @@ class _Daemon:
         self.local.on_superseded = self.ending.ask
         stack.callback(self.local.close)
         stack.callback(self.grounds.close)
+        stack.callback(self.witness.close)
+        stack.callback(self.keepsakes.close)
         ready = Readiness(self.supervisor, self.grounds.room)
         stack.callback(ready.close)
         await self._unless_over(recover(self.supervisor, self.inherited))
@@ -183,7 +196,7 @@ class _Daemon:
         eyes.look()
         stack.callback(self._be_rung(eyes).close)
         ballast = self.ballast.take_aboard
-        kept = (self.output, self.boxes)
+        kept = (self.output, self.boxes, self.keepsakes)
         chores = Chores(self.supervisor, kept, self.places.stdin, also=ballast)
         works = (eyes.watch(), chores.do(), self._watch_configuration(), self.grounds.tend())
         for work in works:

@@ -15,7 +15,7 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from paddock.cgroups.files import number
 from paddock.cgroups.group import Walls
-from paddock.core.events import CheckpointWritten, Event
+from paddock.core.events import CheckpointDeclined, CheckpointWritten, Event
 from paddock.core.run import Attempt, Priority
 from paddock.ports import Launch
 
@@ -151,6 +151,16 @@ def remove(path: str) -> None:
         os.unlink(path)  # noqa: PTH108
 
 
+def heeds(pid: int, number: int) -> bool:
+    """Whether the process has a handler for the signal."""
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:  # noqa: PTH123 - as everywhere here
+            caught = next((line for line in file if line.startswith(b"SigCgt:")), b"SigCgt:\t0")
+    except OSError:
+        return False
+    return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
+
+
 # -- checkpoints --------------------------------------------------------------------------------
 
 
@@ -172,10 +182,16 @@ L = TypeVar("L", bound=Asked)
 
 class Checkpoints(Generic[L]):
     """An agent is asked by a file and SIGUSR2, and answers with a file. No timer runs while nobody
-    is asked."""
+    is asked.
 
-    def __init__(self, signs: Callable[[L], Signs], *, mode: int = 0o600) -> None:
+    One that does not heed the signal is said to decline. It may look at the file all the same, so
+    its answer is still waited for."""
+
+    def __init__(
+        self, signs: Callable[[L], Signs], heeds: Callable[[L], bool], *, mode: int = 0o600
+    ) -> None:
         self._signs = signs
+        self._heeds = heeds
         self._mode = mode
         self._asked: dict[Attempt, L] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -189,7 +205,13 @@ class Checkpoints(Generic[L]):
         make_sign(signs.checkpoint_request, self._mode)
         self._asked[life.attempt] = life
         self._watch()
+        if not self._heeds(life):
+            asyncio.get_running_loop().call_soon(self._decline, life)
         return True
+
+    def _decline(self, life: L) -> None:
+        if not life.forgotten:
+            life.tell(CheckpointDeclined(asyncio.get_running_loop().time(), life.attempt))
 
     def drop(self, life: L) -> None:
         self._asked.pop(life.attempt, None)

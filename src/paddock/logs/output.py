@@ -6,6 +6,7 @@ last ones takes one block of memory. A byte keeps its place when others before i
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import time
@@ -94,6 +95,17 @@ class OutputStore:
     def since(self, run: str, at: float) -> int:
         """The byte where the line begins that was written at that time, or after it."""
         return self._ask(run, lambda shelf: _since(shelf, at), 0)
+
+    def digest(self, attempt: Attempt) -> str:
+        """Of all that the last attempt wrote; of what is kept, where that is less."""
+        origin = self._ask(attempt.run, lambda shelf: shelf.origin(attempt.number), None)
+        found, whole = hashlib.sha256(), True
+        at = self.size(attempt.run) if origin is None else origin
+        while (piece := self.piece(attempt.run, at, BLOCK_BYTES)).data:
+            whole = whole and piece.at == at
+            found.update(piece.data)
+            at = piece.at + len(piece.data)
+        return f"sha256{'' if whole else '-of-kept'}:{found.hexdigest()}"
 
     def missing(self, run: str) -> Missing:
         """What was written and is not kept."""

@@ -30,6 +30,7 @@ from paddock.core.run import (
     RunSpec,
     Starting,
     State,
+    StepDone,
     Stopping,
 )
 from paddock.core.sizing import SizeFacts
@@ -158,6 +159,12 @@ def move_row(run: Run) -> Row:
     """In the order of `queries.MOVE_RUN`."""
     state, end = _standing(run)
     return (*state, *end, legible(run.spec.id))
+
+
+def step_done_row(done: StepDone) -> Row:
+    """In the order of `queries.PUT_STEP_DONE`."""
+    facts = (done.step, legible(done.name), done.at, done.attempt, done.exit_code)
+    return (*facts, done.output_digest, done.commit, legible(done.run))
 
 
 def _standing(run: Run) -> tuple[Row, Row]:

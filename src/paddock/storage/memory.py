@@ -9,7 +9,7 @@ from pathlib import Path
 
 from paddock.core.group import GroupFacts
 from paddock.core.heartbeat import Heartbeat
-from paddock.core.run import Ended, Run
+from paddock.core.run import Ended, Run, StepDone
 from paddock.ports import Keep, Move, Recipe, Remembered, Step, Tidied, Wanted
 
 from . import codec, story
@@ -28,6 +28,7 @@ class MemoryStore:
         self._stories: dict[str, _Story] = {}
         self._groups: dict[str, tuple[float, GroupFacts]] = {}
         self._heartbeats: dict[str, Heartbeat] = {}
+        self._steps_done: dict[str, dict[int, StepDone]] = {}
         self._recipes: dict[str, Recipe] = {}
         self._heartbeat_recipes: dict[str, Recipe] = {}
         self._known = Remembered()
@@ -60,7 +61,7 @@ class MemoryStore:
         newest = enumerate(self._newest())
         gone = [run for n, run in newest if n >= keep.runs or _ended_at(run) < oldest_at][-BATCH:]
         for run in gone:
-            for kept in (self._runs, self._stories, self._recipes):
+            for kept in (self._runs, self._stories, self._steps_done, self._recipes):
                 kept.pop(run.id, None)
         return Tidied(tuple(run.id for run in gone), self._drop_groups(oldest_at, keep.groups))
 
@@ -127,6 +128,10 @@ class MemoryStore:
         self._check()
         return self._stories[run].told() if run in self._stories else ()
 
+    def steps_done(self, run: str) -> tuple[StepDone, ...]:
+        self._check()
+        return tuple(done for _, done in sorted(self._steps_done.get(run, {}).items()))
+
     def recipe(self, run: str) -> Recipe | None:
         self._check()
         return self._recipes.get(run)
@@ -169,6 +174,8 @@ class MemoryStore:
                 self._recipes.setdefault(run.id, self._heartbeat_recipes[run.spec.heartbeat])
             if isinstance(run.state, Ended) and run.id in self._recipes:
                 self._recipes[run.id] = replace(self._recipes[run.id], environment=None)
+        for done in step.steps_done:
+            self._steps_done.setdefault(done.run, {}).setdefault(done.step, done)
         self._groups |= {name: (step.at, facts) for name, facts in step.groups.items()}
         known = self._known
         self._known = Remembered(

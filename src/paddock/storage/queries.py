@@ -31,6 +31,12 @@ WHERE id = ? RETURNING number, moves
 PUT_MOVE: Final = (
     "INSERT INTO moves (run, n, at, state, attempt, because) VALUES (?, ?, ?, ?, ?, ?)"
 )
+# A step is done once: what was kept first stands.
+PUT_STEP_DONE: Final = """
+INSERT INTO steps_done (run, step, name, at, attempt, exit_code, output_digest, commit_id)
+SELECT number, ?, ?, ?, ?, ?, ?, ? FROM runs WHERE id = ?
+ON CONFLICT (run, step) DO NOTHING
+"""
 FOLD_COUNT: Final = "SELECT sum(moves) FROM moves WHERE run = ? AND n > ? AND n <= ?"
 FOLD_INTO: Final = "UPDATE moves SET moves = ? WHERE run = ? AND n = ?"
 FOLD_AWAY: Final = "DELETE FROM moves WHERE run = ? AND n > ? AND n <= ?"
@@ -111,6 +117,10 @@ SELECT outcome, count(*) FROM runs WHERE ended_at IS NOT NULL GROUP BY outcome
 STORY: Final = """
 SELECT at, state, attempt, because, moves FROM moves
 WHERE run = (SELECT number FROM runs WHERE id = ?) ORDER BY n
+"""
+STEPS_DONE: Final = """
+SELECT step, name, at, attempt, exit_code, output_digest, commit_id FROM steps_done
+WHERE run = (SELECT number FROM runs WHERE id = ?) ORDER BY step
 """
 ENDED: Final = f"""
 SELECT {_RUN} FROM runs

@@ -106,7 +106,21 @@ UPDATE runs SET (command, directory, stdin, labels, environment) = (
 DROP TABLE recipes;
 """
 
-MIGRATIONS: Final[tuple[str, ...]] = (_FIRST, _RECIPE_IN_RUN)
+_STEPS_DONE: Final = """
+CREATE TABLE steps_done (
+    run INTEGER NOT NULL REFERENCES runs (number) ON DELETE CASCADE,
+    step INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    at REAL NOT NULL,
+    attempt INTEGER NOT NULL,
+    exit_code INTEGER,
+    output_digest TEXT,
+    commit_id TEXT,
+    PRIMARY KEY (run, step)
+) STRICT, WITHOUT ROWID;
+"""
+
+MIGRATIONS: Final[tuple[str, ...]] = (_FIRST, _RECIPE_IN_RUN, _STEPS_DONE)
 VERSION: Final = len(MIGRATIONS)
 
 

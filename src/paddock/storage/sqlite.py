@@ -12,7 +12,7 @@ from typing import Any, Final
 import apsw
 
 from paddock.core.group import GroupFacts
-from paddock.core.run import Run
+from paddock.core.run import Run, StepDone
 from paddock.ports import Keep, Move, Recipe, Remembered, Step, Tidied, Wanted
 
 from . import codec, queries, story, writing
@@ -200,6 +200,11 @@ class SqliteStore:
         with self._at_work():
             rows = self._rows(queries.STORY, (codec.legible(run),))
             return story.tell([Move(*row) for row in rows])
+
+    def steps_done(self, run: str) -> tuple[StepDone, ...]:
+        with self._at_work():
+            rows = self._rows(queries.STEPS_DONE, (codec.legible(run),))
+            return tuple(StepDone(run, *row) for row in rows)
 
     def recipe(self, run: str) -> Recipe | None:
         return self._recipe(queries.RECIPE_OF, codec.legible(run))

@@ -26,6 +26,8 @@ def write(db: apsw.Connection, steps: Sequence[Step], environments: Environments
         _put_heartbeats(db, step, environments)
         for change in step.changes:
             _put_change(db, change, step, environments)
+        for done in step.steps_done:
+            db.execute(queries.PUT_STEP_DONE, codec.step_done_row(done))
         if step.recipes:
             _put_recipes(db, step, environments)
         for name, facts in step.groups.items():

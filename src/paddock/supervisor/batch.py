@@ -62,6 +62,7 @@ def merged(steps: Sequence[Step]) -> Step:
     return replace(
         steps[-1],
         changes=tuple(changes.values()),
+        steps_done=tuple(done for step in steps for done in step.steps_done),
         groups=groups,
         heartbeats=tuple(beats.values()),
         removed_heartbeats=tuple(removed),

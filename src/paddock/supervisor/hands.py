@@ -17,11 +17,14 @@ from paddock.core.actions import (
     ThawAttempt,
     WarnAttempt,
 )
-from paddock.core.events import Emptied, Event, SpawnFailed
+from paddock.core.events import CheckpointDeclined, Emptied, Event, SpawnFailed
 from paddock.core.fleet import Fleet
 from paddock.core.run import Attempt, Run, Starting, Stopping
 from paddock.ports import Driver, Launch, Recipe, Stop
 from paddock.supervisor.grounds import Grounds
+from paddock.supervisor.keepsakes import Keepsakes
+from paddock.supervisor.stepping import resumes, work_of
+from paddock.supervisor.witness import Witness
 
 DRIVER_LABEL: Final = "driver"
 
@@ -39,12 +42,29 @@ def is_urgent(action: Action) -> bool:
 
 class Hands:
     grounds: Grounds | None = None  # without: everybody runs where they were submitted
+    last_look: Callable[[Event], bool] | None = None  # takes an end, and passes it on
+    witness: Witness | None = None  # without: of a step, only its exit is kept
+    keepsakes: Keepsakes | None = None  # without: nothing lies between two attempts
 
     def __init__(self, drivers: Mapping[str, Driver], default: str, tell: Tell) -> None:
         self._drivers = drivers
         self._default = default
-        self._tell = tell
+        self._post = tell
         self._begun: dict[Attempt, Driver] = {}
+
+    def _tell(self, event: Event) -> None:
+        if self.last_look is None or not self.last_look(event):
+            self.pass_on(event)
+
+    def pass_on(self, event: Event) -> None:
+        if isinstance(event, CheckpointDeclined) and self._is_mistaken(event.attempt):
+            return
+        if self.witness is None or not self.witness.takes(event):
+            self._post(event)
+
+    def _is_mistaken(self, attempt: Attempt) -> bool:
+        """One that has no handler may look at the file: whoever has used the directory does."""
+        return self.keepsakes is not None and self.keepsakes.is_used(attempt.run)
 
     def driver_of(self, attempt: Attempt) -> Driver | None:
         return self._begun.get(attempt)
@@ -128,6 +148,13 @@ class Hands:
             self._tell(SpawnFailed(fleet.now, attempt, reason, permanent=True))
             return
         launch = _launch(action, run, recipe)
+        if self.keepsakes is not None and attempt not in self._begun:
+            try:
+                launch = self.keepsakes.given(launch)
+            except OSError as error:
+                reason = f"no place for its checkpoints: {error.strerror}"
+                self._tell(SpawnFailed(fleet.now, attempt, reason))
+                return
         if self.grounds is None or attempt in self._begun:
             self._begin(driver, launch)
         else:
@@ -140,19 +167,21 @@ class Hands:
 
 def _launch(action: StartAttempt, run: Run, recipe: Recipe) -> Launch:
     assert isinstance(run.state, Starting)
+    work = work_of(action, run, recipe)
     return Launch(
         attempt=action.attempt,
-        command=recipe.command,
+        command=work.command,
         environment=recipe.environment or {},
         directory=recipe.directory,
         limit_bytes=action.limit_bytes,
-        resume=action.resume,
+        resume=resumes(action, recipe),
         name=run.spec.name,
         group=run.spec.group,
         priority=run.priority,
         expected_bytes=run.state.hold.expected_bytes,
         stdin=recipe.stdin,
         labels=recipe.labels,
+        ours=work.variables,
     )
 
 

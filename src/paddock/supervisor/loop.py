@@ -218,6 +218,7 @@ class Supervisor:
         step_taken = Step(
             at=fleet.now,
             changes=tuple(fleet.changes),
+            steps_done=tuple(fleet.steps_done),
             recipes={run: each for run, each in letter.recipes.items() if run in taken},
             heartbeat_recipes={name: each for name, each in beats if name in fleet.heartbeats},
             epoch=letter.epoch,

@@ -20,12 +20,13 @@ from .run_fields import (
     EVERY,
     LONGEST_WORD,
     MOST_NEEDS,
+    MOST_STEPS,
     MOST_WORDS,
     OF_REPO,
     RUN_KINDS,
     is_directory,
 )
-from .run_request import HeartbeatRequest, RunRequest
+from .run_request import HeartbeatRequest, RunRequest, Step
 
 _AT: Final = Place("")
 _BEYOND: Final = 1 << 62
@@ -118,8 +119,26 @@ def _work(request: RunRequest) -> Iterator[str]:
     kinds = [word for word in ("command", "agent", "steps") if getattr(request, word)]
     if len(kinds) != 1 or (request.prompt is not None) != (kinds == ["agent"]):
         yield f"found {' and '.join(kinds) or 'nothing to run'}; {_ONE_OF}"
-    for words in (request.command, *(step.command for step in request.steps)):
+    for words in (request.command, request.resume, *(step.command for step in request.steps)):
         yield from _words(words)
+    if request.steps:
+        yield from _steps(request.steps)
+    if request.resume and not request.command:
+        yield "resume: found no command beside it; allowed: only together with command"
+
+
+def _steps(steps: tuple[Step, ...]) -> Iterator[str]:
+    names = [step.name for step in steps]
+    if len(steps) > MOST_STEPS or len(set(names)) < len(names):
+        yield f"steps: allowed: {MOST_STEPS} at most, each with a name of its own"
+    for step in steps:
+        problem = _problem_of("steps", _NAME, step.name)
+        if problem is not None:
+            yield problem
+        if not step.command:
+            yield f"steps: found {step.name} without a command; allowed: a command for each"
+    if steps[-1].stream:
+        yield "steps: found stream in the last one; allowed: a step after it that reads it"
 
 
 def _words(words: tuple[str, ...]) -> Iterator[str]:

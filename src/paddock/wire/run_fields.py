@@ -190,7 +190,7 @@ def _is_below(text: str) -> bool:
 class Steps:
     @property
     def allowed(self) -> str:
-        return "a list of {name: unit, command: [pytest, -q]}"
+        return "a list of {name: unit, command: [pytest, -q]}, each with stream, each or replay"
 
     def read(self, value: Value) -> tuple[Step, ...]:
         items = as_items(value, self.allowed)
@@ -201,18 +201,20 @@ class Steps:
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise Wrong(f"two steps called {twice!r}", "a name of its own for each step")
+        if steps[-1].stream:
+            raise Wrong(f"stream in the last step, {names[-1]}", "a step after it that reads it")
         return steps
 
     def _step(self, value: Value) -> Step:
         entries = as_table(value, self.allowed)
         for key in entries:
-            if key not in ("name", "command"):
-                near = nearest(key, ("name", "command"))
+            if key not in _STEP_KINDS:
+                near = nearest(key, tuple(_STEP_KINDS))
                 found = f"an unknown key {quoted(key)} in a step"
                 raise Wrong(found, self.allowed, near=near, at=value.at)
-        if len(entries) < 2:
+        if not {"name", "command"} <= entries.keys():
             raise Wrong("a step without a name or a command", self.allowed, at=value.at)
-        return Step(name=Name().read(entries["name"]), command=Command().read(entries["command"]))
+        return Step(**{key: _STEP_KINDS[key].read(entry) for key, entry in entries.items()})
 
     def schema(self) -> dict[str, Any]:
         return {"type": "array", "minItems": 1, "items": {"type": "object"}}
@@ -280,6 +282,13 @@ def _secret(name: str, value: Value, allowed: str) -> str:
     return value.text
 
 
+_STEP_KINDS: Final[Mapping[str, Kind[Any]]] = {
+    "name": Name(),
+    "command": Command(),
+    "stream": Flag(),
+    "each": Choice(("chunk", "stream")),
+    "replay": Flag(),
+}
 _SHORT: Final = Text(200)
 _PATH: Final = Text(LONGEST_PATH)
 RUN_KINDS: Final[Mapping[str, Kind[Any]]] = {
@@ -288,6 +297,7 @@ RUN_KINDS: Final[Mapping[str, Kind[Any]]] = {
     "agent": Name(),
     "prompt": Text(1_000_000, lines=True),
     "steps": Steps(),
+    "resume": Command(),
     "priority": Choice(PRIORITIES),
     "memory": AGENT_SIZE,
     "memory_high": SizeOrShare(AGENT_SIZE),
@@ -318,6 +328,6 @@ RUN_KINDS: Final[Mapping[str, Kind[Any]]] = {
 EVERY: Final = Time(SHORTEST_S, LONGEST_TIMEOUT_S)
 NOT_IN_DEFAULTS: Final = ("name", "needs")
 # A heartbeat is low, has no needs, and is not tried again: the next beat is its retry.
-NOT_IN_HEARTBEATS: Final = ("priority", "needs", "retries", "steps", "ready_marker")
+NOT_IN_HEARTBEATS: Final = ("priority", "needs", "retries", "steps", "resume", "ready_marker")
 # These say something about the repository: without one they are a mistake.
 OF_REPO: Final = ("branch", "shallow", "sparse", "submodules", "ready_marker")

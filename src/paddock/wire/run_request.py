@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 PriorityWord = Literal["critical", "high", "normal", "low"]
 ComplexityWord = Literal["simple", "medium", "complex"]
+EachWord = Literal["chunk", "stream"]
 DriverWord = Literal["auto", "local", "container", "kubernetes", "fake"]
 
 
@@ -33,6 +34,9 @@ class Step:
 
     name: str
     command: tuple[str, ...]
+    stream: bool = False  # what it writes goes to the next step, in chunks, while both run
+    each: EachWord = "chunk"  # of one that reads a stream: once a chunk, or once for all of it
+    replay: bool = True  # of one that writes a stream: after a kill it begins anew, the same again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +52,7 @@ class RunRequest:
     agent: str | None = None
     prompt: str | None = None
     steps: tuple[Step, ...] = ()
+    resume: tuple[str, ...] = ()  # instead of the command, after an attempt that was cut short
     priority: PriorityWord = "normal"
     memory_bytes: int | None = None
     memory_high_bytes: int | None = None
@@ -126,7 +131,20 @@ def to_spec(
         soft_timeout_s=defaults.soft_timeout_s if said is None else said,
         needs=tuple(ids.get(need, need) for need in request.needs),
         retries=request.retries,
+        steps=tuple(" | ".join(step.name for step in stage) for stage in stages(request.steps)),
     )
+
+
+def stages(steps: tuple[Step, ...]) -> list[tuple[Step, ...]]:
+    """Steps that stream to each other live together, and are one to everybody else."""
+    found: list[tuple[Step, ...]] = []
+    joined: tuple[Step, ...] = ()
+    for step in steps:
+        joined = (*joined, step)
+        if not step.stream:
+            found.append(joined)
+            joined = ()
+    return found
 
 
 @cache

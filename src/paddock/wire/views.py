@@ -77,6 +77,9 @@ class RunView(msgspec.Struct, kw_only=True):
     peak_bytes: int | None = None
     expected_bytes: int | None = None
     signal: int | None = None  # that ended it; then there is no exit code
+    step: str | None = None  # of a run in steps: the first that is not done
+    steps_done: int = 0
+    steps: int = 0
 
 
 class HostView(msgspec.Struct, kw_only=True):
@@ -157,6 +160,18 @@ class MoveView(msgspec.Struct, kw_only=True):
     moves: int = 1
 
 
+class StepView(msgspec.Struct, kw_only=True):
+    """A step that is done, and what is kept of it."""
+
+    step: int  # from 1
+    name: str
+    at: float
+    attempt: int
+    exit_code: int | None = None
+    output_digest: str | None = None
+    commit: str | None = None  # of its workspace
+
+
 class WhyView(msgspec.Struct, kw_only=True):
     sentence: str
     black_box: dict[str, str] | None = None
@@ -203,6 +218,7 @@ class Again(msgspec.Struct, kw_only=True):
 
     key: str
     environment: dict[str, str] = {}
+    from_start: bool = False  # also what was done already: steps, checkpoints
 
 
 class SetPriority(msgspec.Struct, kw_only=True):
@@ -243,7 +259,7 @@ class WorkspaceView(msgspec.Struct, kw_only=True):
     path: str | None = None
     repository: str
     branch: str
-    state: str  # making, slot, taken, idle
+    state: str  # making, slot, taken, idle, going
     idle_s: float | None = None  # None: not idle
     made_at: float | None = None
 

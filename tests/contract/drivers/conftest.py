@@ -10,8 +10,7 @@ from paddock.core.run import Attempt
 from paddock.core.units import GIB
 from paddock.drivers.fake.driver import FakeDriver
 from tests.contract.drivers.bed import WITHIN_S, Bed, MakeBed
-from tests.integration.container.engine_room import lacking
-from tests.integration.container.pasture import Pasture
+from tests.integration.container.pasture import ROOMS, Pasture, Room
 from tests.kit.grounds import Grounds
 from tests.kit.keeping import agent
 from tests.kit.stable import Stable
@@ -56,15 +55,20 @@ async def walls(directory: Path) -> Bed:
     return bed_on(WalledStable(directory, wall_bytes=16 * GIB))
 
 
-async def podman(directory: Path) -> Bed:
-    return bed_on(Pasture(directory), patience_s=60.0)  # fifty at once take two cores 10 s
+def containers(room: Room) -> MakeBed:
+    async def bed(directory: Path) -> Bed:
+        return bed_on(Pasture(directory, room=room), patience_s=60.0)  # fifty take two cores 10 s
+
+    return bed
 
 
-BEDS: dict[str, MakeBed] = {"fake": fake, "local": local, "walls": walls, "podman": podman}
+BEDS: dict[str, MakeBed] = {"fake": fake, "local": local, "walls": walls}
+BEDS |= {name: containers(room) for name, room in ROOMS.items()}
 
 
 @pytest.fixture(params=BEDS)
 def make_bed(request: pytest.FixtureRequest) -> MakeBed:
-    if request.param == "podman" and (reason := lacking()) is not None:
+    room = ROOMS.get(request.param)
+    if room is not None and (reason := room.lacking()) is not None:
         pytest.skip(reason)
     return BEDS[request.param]

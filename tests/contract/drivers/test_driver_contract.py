@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from paddock.core.events import CheckpointWritten, Emptied, Exited, SpawnFailed, Started
+from paddock.core.events import (
+    CheckpointDeclined,
+    CheckpointWritten,
+    Emptied,
+    Exited,
+    SpawnFailed,
+    Started,
+)
 from paddock.core.run import Attempt
 from paddock.core.units import MIB
 from tests.contract.drivers.bed import Bed, MakeBed
@@ -199,7 +206,8 @@ async def test_a_checkpoint_is_reported_when_it_is_written(bed: Bed) -> None:
         await bed.runs(attempt)
         bed.driver.ask_checkpoint(attempt)
     await bed.hear(CheckpointWritten, able)
-    assert not bed.of(CheckpointWritten, unable)
+    await bed.hear(CheckpointDeclined, unable)
+    assert not bed.of(CheckpointWritten, unable) and not bed.of(CheckpointDeclined, able)
     for attempt in (able, unable):
         bed.kill(attempt)
         await bed.hear(Exited, attempt)

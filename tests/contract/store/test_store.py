@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -10,7 +11,7 @@ from msgspec import structs
 from paddock.core.fleet import Change
 from paddock.core.group import Group
 from paddock.core.heartbeat import Heartbeat
-from paddock.core.run import Ended, Hold, Outcome, Queued, Starting
+from paddock.core.run import Ended, Hold, Outcome, Queued, Starting, StepDone
 from paddock.ports import Move, Remembered, Step, Store, Wanted
 from paddock.storage import story
 from paddock.storage.errors import StoreError, Unfit
@@ -299,3 +300,32 @@ def test_how_runs_ended_is_counted(store: Store) -> None:
         store.remember_many([submitted(run), ended(run, outcome=outcome)])
     store.remember(submitted(numbered(9)))
     assert dict(store.outcomes()) == {"failed": 2, "succeeded": 1}
+
+
+def a_step_done(step: int = 0, **facts: Any) -> StepDone:
+    usual = {"name": "unit", "at": 4.0, "attempt": 1, "exit_code": 0}
+    return StepDone(run="a", step=step, **{**usual, **facts})
+
+
+def test_steps_that_are_done_are_there_after_a_restart_in_their_order(shelf: Shelf) -> None:
+    run = a_run()
+    done = [a_step_done(1, name="né"), a_step_done(0, output_digest="sha256:1", commit="c0ffee")]
+    shelf.store.remember(submitted(run))
+    shelf.store.remember(Step(at=4.0, steps_done=tuple(done)))
+    assert shelf.reopened().steps_done("a") == tuple(reversed(done))
+    assert shelf.store.steps_done("b") == ()
+
+
+def test_a_step_is_done_once_and_what_was_kept_first_stands(store: Store) -> None:
+    run = a_run()
+    store.remember(Step(at=3.0, changes=submitted(run).changes, steps_done=(a_step_done(),)))
+    store.remember(Step(at=5.0, steps_done=(a_step_done(attempt=2, at=5.0),)))
+    assert store.steps_done("a") == (a_step_done(),)
+
+
+def test_steps_go_with_their_run(store: Store) -> None:
+    run = a_run()
+    store.remember_many([submitted(run), Step(at=3.0, steps_done=(a_step_done(),))])
+    store.remember(ended(run, at=5.0))
+    store.tidy(now_at=1e9)
+    assert store.run("a") is None and store.steps_done("a") == ()

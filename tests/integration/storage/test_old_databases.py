@@ -43,6 +43,14 @@ def test_an_old_database_loads_whole(store: SqliteStore) -> None:
     store.close()
 
 
+def test_steps_that_were_done_are_done(path: Path) -> None:
+    path.parent.mkdir(mode=0o700)
+    shutil.copy(DATA / "store_v3.db", path)
+    store = open_store(path)
+    assert store.steps_done(made.steps_done()[0].run) == made.steps_done()
+    store.close()
+
+
 def test_a_fleet_goes_on_from_an_old_database(store: SqliteStore) -> None:
     found = store.load()
     groups = {name: Group.from_facts(facts, made.POLICY) for name, facts in found.groups.items()}

@@ -30,6 +30,7 @@ from paddock.wire.views import (
     QueueView,
     RunView,
     StatusView,
+    StepView,
     Submission,
     Submit,
     Taken,
@@ -72,6 +73,7 @@ class FakeDaemon:
     beats: dict[str, float] = field(default_factory=dict)
     black_box: dict[str, str] | None = None
     moves: list[MoveView] = field(default_factory=list)  # the story of whatever is asked for
+    steps_done: list[StepView] = field(default_factory=list)
     open_breakers: list[BreakerView] = field(default_factory=list)
     patch: DiffView = field(default_factory=lambda: DiffView(text=""))  # of whatever is asked for
     workspaces: list[WorkspaceView] = field(default_factory=list)
@@ -214,6 +216,10 @@ class FakeClient:
             MoveView(at=1_004.5, state="ended", attempt=1, because="ended with exit code 0"),
         )
 
+    def steps(self, ref: str) -> tuple[StepView, ...]:
+        self._daemon.find(ref)
+        return tuple(self._daemon.steps_done)
+
     def why(self, ref: str) -> WhyView:
         run = self._daemon.find(ref)
         return WhyView(sentence=run.because or run.sentence, black_box=self._daemon.black_box)
@@ -295,12 +301,17 @@ class FakeClient:
         return Killed(runs=tuple(run.id for run in runs), heartbeats=tuple(beats))
 
     def retry(
-        self, ref: str, *, environment: Mapping[str, str], key: str | None = None
+        self,
+        ref: str,
+        *,
+        environment: Mapping[str, str],
+        from_start: bool = False,
+        key: str | None = None,
     ) -> Submission:
         old = self._daemon.find(ref)
         if old.state != "ended":
             raise Refused(f"{old.name} has not ended", "refused")
-        del environment, key
+        del environment, from_start, key
         return Submission(runs=(_taken(self._daemon.add(old.name)),))
 
     def priority(self, ref: str, word: str) -> RunView:

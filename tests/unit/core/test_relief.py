@@ -149,6 +149,28 @@ def test_a_second_round_of_kills_waits_for_the_first() -> None:
     assert [action.attempt.run for action in killed if action.attempt.run == "critical"]
 
 
+def test_the_critical_is_not_killed_on_the_way_from_the_last_step_to_the_target() -> None:
+    """Somebody outside the fleet holds the rest: no run is worth points that save nobody."""
+    yard = busy_yard()
+    press(yard, 96.0)
+    for name in ("low", "normal"):
+        yard.end(name, None, signal=9)
+    assert [a.attempt.run for a in only(press(yard, 94.0), KillAttempt)] == ["high"]
+    yard.end("high", None, signal=9)
+    for _ in range(20):  # on the last step until the dwell is over, then below it
+        assert press(yard, 94.0, after_s=0.5) == []
+    killed = only(press(yard, 95.0), KillAttempt)
+    assert [action.attempt.run for action in killed] == ["critical"]
+
+
+def test_a_frozen_run_knows_why() -> None:
+    yard = busy_yard()
+    press(yard, 86.0)
+    assert yard.fleet.changes[-1].because == (
+        "frozen by pressure: host memory at 86 % (step at 85 %)"
+    )
+
+
 def test_memory_that_came_back_ends_the_killing() -> None:
     yard = busy_yard()
     press(yard, 96.0)

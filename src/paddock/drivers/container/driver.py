@@ -31,7 +31,7 @@ from paddock.drivers.container.life import Life, Phase, Tell
 from paddock.drivers.container.looking import Looking
 from paddock.drivers.container.making import Making
 from paddock.drivers.container.moving import Lock
-from paddock.drivers.container.naming import Names, boot_id
+from paddock.drivers.container.naming import Names, boot_id, used_file
 from paddock.drivers.container.pressing import Pressing
 from paddock.drivers.container.processes import Process, look_at
 from paddock.drivers.container.settings import ContainerSettings
@@ -70,13 +70,15 @@ class ContainerDriver:
         self._engine, self._settings, self._epoch = engine, settings, epoch
         self._wall = wall
         self._live = state / "containers" / boot_id()
-        self._used = state / "containers" / "used"
+        self._used = used_file(state)
         self._lives: dict[Attempt, Life] = {}
         self._leftovers: dict[Attempt, asyncio.Task[None]] = {}
         self._deeds = Deeds()
         self._pressing = Pressing(engine)
         # The agent may be another user.
-        self._checkpoints = Checkpoints[Life](lambda life: life.box.signs, mode=0o644)
+        self._checkpoints = Checkpoints[Life](
+            lambda life: life.box.signs, self._pressing.heeds_checkpoints, mode=0o644
+        )
         self._telling = Telling(over=self._life_over)
         self._looking = Looking()
 
@@ -147,7 +149,7 @@ class ContainerDriver:
         self._lives[attempt] = life
         self.capture.expect(launch)
         with contextlib.suppress(OSError):
-            self._used.touch(mode=0o600)
+            self._used.write_text(self._engine.kind, encoding="ascii")
         self._deeds.do(self._begin, life, launch)
 
     async def _begin(self, life: Life, wanted: Launch) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from paddock.core.events import (
+    CheckpointDeclined,
     CheckpointWritten,
     Emptied,
     Event,
@@ -88,7 +89,12 @@ class FakeDriver:
 
     def ask_checkpoint(self, attempt: Attempt) -> None:
         pretender = self._alive(attempt)
-        if pretender is None or pretender.script.checkpoints_s is None:
+        if pretender is None:
+            return
+        if pretender.script.checkpoints_s is None:
+            asyncio.get_running_loop().call_soon(
+                pretender.tell, CheckpointDeclined(_now(), attempt)
+            )
             return
         delay_s = pretender.script.checkpoints_s
         handle = asyncio.get_running_loop().call_later(delay_s, self._checkpoint, pretender)

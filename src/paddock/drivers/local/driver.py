@@ -75,7 +75,7 @@ class LocalDriver:
             self._output.mkdir(mode=0o700, parents=True, exist_ok=True)
             live = self._keepers.directory / "attempts"
             self._names = Names(self._output, live, instance_of(parent), self._tools)
-            self._checkpoints = Checkpoints[Life](lambda life: self._names.signs(life.attempt))
+            self._checkpoints = Checkpoints(self._names.signs_of, Life.heeds_checkpoints)
             self._telling = Telling(
                 self._names, self._containment, over=self._life_over, capture=self._capture
             )

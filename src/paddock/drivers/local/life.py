@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from signal import SIGUSR2
 from typing import Any
 
 from paddock.core.events import Event
 from paddock.core.run import Attempt, Exit, Outcome
+from paddock.drivers.attempts import heeds
 from paddock.drivers.draining import Drain
 from paddock.ports import Stop
 
@@ -59,6 +61,9 @@ class Life:
     @property
     def has_keeper(self) -> bool:
         return self.phase in (Phase.ASKED, Phase.KEPT)
+
+    def heeds_checkpoints(self) -> bool:
+        return heeds(self.pid, SIGUSR2)
 
 
 def stop_in(told: object) -> Stop | None:

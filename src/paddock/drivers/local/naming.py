@@ -87,6 +87,9 @@ class Names:
             self._file(attempt, "checkpoint-written"),
         )
 
+    def signs_of(self, life: Life) -> Signs:
+        return self.signs(life.attempt)
+
     def _file(self, attempt: Attempt, kind: str) -> str:
         """There only until it is forgotten: in one directory, where what is left is soon found."""
         return f"{self._live}/{name_of(attempt)}.{kind}"

@@ -1,0 +1,103 @@
+"""What a run keeps from one attempt to the next: a directory of its own for its checkpoints.
+
+It goes when the run has succeeded. Of one that ended otherwise it stays until the run is forgotten:
+`paddock retry` goes on with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from paddock.core.run import Ended, Outcome
+from paddock.ports import Launch
+from paddock.supervisor.thoughts import Parting
+from paddock.workspaces.removal import delete_tree
+
+VARIABLE: Final = "PADDOCK_CHECKPOINT_DIR"
+AFTER_LABEL: Final = "after"  # the run that this one goes on with
+SWEEP_S: Final = 0.05
+
+log = logging.getLogger("paddock.keepsakes")
+
+
+class Keepsakes:
+    def __init__(self, top: Path) -> None:
+        self._top = top
+        self._to_sweep: list[str] = []
+        self._sweeper = ThreadPoolExecutor(1, thread_name_prefix="keepsakes")
+
+    def path(self, run: str) -> Path:
+        return self._top / run
+
+    def given(self, launch: Launch) -> Launch:
+        """With a place for its checkpoints. Raises OSError where none can be made."""
+        path = self._top / launch.attempt.run
+        try:
+            self._make(path, launch.labels.get(AFTER_LABEL))
+        except FileNotFoundError:
+            self._top.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._make(path, launch.labels.get(AFTER_LABEL))
+        ours = {**launch.ours, VARIABLE: str(path)}
+        return replace(launch, ours=ours, reach=(*launch.reach, path))
+
+    def _make(self, path: Path, after: str | None) -> None:
+        if after is not None and not path.exists():
+            with suppress(FileNotFoundError):
+                (self._top / after).rename(path)
+                return
+        with suppress(FileExistsError):
+            os.mkdir(path, 0o700)  # noqa: PTH102 - quicker, and this is done for every start
+
+    def is_used(self, run: str) -> bool:
+        """Whether the run has put something there: then it knows of checkpoints."""
+        try:
+            with os.scandir(self._top / run) as found:
+                return any(found)
+        except OSError:
+            return False
+
+    # -- after ----------------------------------------------------------------------------
+
+    def part(self, parting: Parting) -> None:
+        state = parting.run.state
+        if not (isinstance(state, Ended) and state.outcome is Outcome.SUCCEEDED):
+            return
+        if not self._to_sweep:
+            asyncio.get_running_loop().call_later(SWEEP_S, self._sweep)
+        self._to_sweep.append(parting.run.id)
+
+    def _sweep(self) -> None:
+        runs, self._to_sweep = self._to_sweep, []
+        with suppress(RuntimeError):  # closed meanwhile: the next daemon does it
+            self._sweeper.submit(self._remove_all, runs)
+
+    def _remove_all(self, runs: Iterable[str]) -> None:
+        for run in runs:
+            self.remove(run)
+
+    def remove(self, run: str) -> None:
+        """Of a run that succeeded, or is forgotten. In a thread."""
+        path = self._top / run
+        try:
+            path.rmdir()
+        except FileNotFoundError:
+            return
+        except OSError:
+            for reason in delete_tree(self._top, path):
+                log.warning("of a run's checkpoints is left: %s", reason)
+
+    def names(self) -> list[str]:
+        with suppress(OSError):
+            return sorted(os.listdir(self._top))  # noqa: PTH208 - names are all that is asked
+        return []
+
+    def close(self) -> None:
+        self._sweeper.shutdown(wait=False, cancel_futures=True)

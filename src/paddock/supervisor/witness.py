@@ -1,0 +1,86 @@
+"""What a step leaves: a digest of what it wrote, and the commit where its workspace stands.
+
+Looked at after its exit and before that is told, in a thread. A daemon that dies meanwhile hears
+of the exit again, from the keeper's journal, and the next one looks once more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from msgspec.structs import replace
+
+from paddock.core.events import Event, Exited
+from paddock.core.fleet import Fleet
+from paddock.core.run import Attempt
+from paddock.workspaces.errors import WorkspaceError
+from paddock.workspaces.room import Room
+
+log = logging.getLogger("paddock.witness")
+
+
+class Witness:
+    def __init__(
+        self,
+        fleet: Fleet,
+        tell: Callable[[Event], None],
+        *,
+        digest: Callable[[Attempt], str],
+        room: Room,
+    ) -> None:
+        self._fleet = fleet
+        self._tell = tell
+        self._digest = digest
+        self._room = room
+        self._under_way: set[Attempt] = set()
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="witness")
+
+    def takes(self, event: Event) -> bool:
+        """Whether it is told later, with what was seen."""
+        if not isinstance(event, Exited) or event.exit.code != 0:
+            return False
+        run = self._fleet.runs.get(event.attempt.run)
+        if run is None or not run.spec.steps or run.attempt != event.attempt:
+            return False
+        if event.attempt not in self._under_way:
+            self._under_way.add(event.attempt)
+            loop = asyncio.get_running_loop()
+            seeing = loop.run_in_executor(self._threads, partial(self._see, event.attempt))
+            seeing.add_done_callback(partial(self._saw, event))
+        return True
+
+    def _saw(self, event: Exited, seeing: asyncio.Future[tuple[str | None, str | None]]) -> None:
+        self._under_way.discard(event.attempt)
+        if seeing.cancelled():
+            return
+        digest, commit = seeing.result()
+        known = replace(event.exit, output_digest=digest, commit=commit)
+        self._tell(replace(event, exit=known))
+
+    def _see(self, attempt: Attempt) -> tuple[str | None, str | None]:
+        """In a thread. What cannot be seen is not there: the step is done all the same."""
+        digest = commit = None
+        try:
+            digest = self._digest(attempt)
+            commit = self._commit(attempt.run)
+        except (OSError, WorkspaceError) as error:
+            log.warning("what step of %s left is not all known: %s", attempt.run, error)
+        return digest, commit
+
+    def _commit(self, run: str) -> str | None:
+        """With what it had not committed, so that nothing done is in the files only."""
+        record = self._room.record(run)
+        if record is None:
+            return None
+        saved = self._room.save(run, because=f"a step of run {run} is done")
+        if saved is not None:
+            return saved.commit
+        made = self._room.commits(run)
+        return made[0].id if made else record.start
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
