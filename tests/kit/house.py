@@ -201,8 +201,8 @@ def _words(pids: dict[int, int]) -> list[str]:
     return found
 
 
-def shell(name: str, text: str) -> RunRequest:
-    return RunRequest(name=name, command=("sh", "-c", text), memory_bytes=64 << 20)
+def shell(name: str, text: str, **more: Any) -> RunRequest:
+    return RunRequest(name=name, command=("sh", "-c", text), memory_bytes=64 << 20, **more)
 
 
 def is_running(house: House, run: str) -> bool:

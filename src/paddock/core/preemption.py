@@ -114,6 +114,8 @@ def _candidates(fleet: Fleet, claimant: Run) -> list[Candidate]:
         found.append(as_candidate(fleet, run))
     if ripe_at is not None:
         fleet.wake(Timer(ripe_at, TimerKind.WAKE, claimant.id))
+        # Then it may ask again, though it asked a moment ago.
+        fleet.asked_room = (claimant.id, min(fleet.now, ripe_at - ASK_AGAIN_S))
     return found
 
 

@@ -8,6 +8,7 @@ import logging
 import os
 import re
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ SAFE_RUN: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]+")
 OURS: Final = "PADDOCK_"
 MARK: Final = "PADDOCK_ATTEMPT"  # the keeper, which imports nothing, has it too
 CHECKPOINT_LOOK_S: Final = 0.05
+YOUNG_S: Final = 2.0  # so long a program may take until it has set its handlers
 # The kernel adds this to an agent's size, in thousandths of the fleet's wall: one of low priority
 # goes before one of high priority that is larger by less than three quarters of the wall. Raising
 # it is everybody's right.
@@ -151,14 +153,18 @@ def remove(path: str) -> None:
         os.unlink(path)  # noqa: PTH108
 
 
-def heeds(pid: int, number: int) -> bool:
-    """Whether the process has a handler for the signal."""
+def heeds(pid: int, number: int) -> bool | None:
+    """Whether the process has a handler for the signal; None while it is too young to tell."""
     try:
         with open(f"/proc/{pid}/status", "rb") as file:  # noqa: PTH123 - as everywhere here
             caught = next((line for line in file if line.startswith(b"SigCgt:")), b"SigCgt:\t0")
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
+            begun = int(file.read().rpartition(b")")[2].split()[19]) / os.sysconf("SC_CLK_TCK")
     except OSError:
         return False
-    return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
+    if int(caught.split()[1], 16) >> (number - 1) & 1:
+        return True
+    return None if time.clock_gettime(time.CLOCK_BOOTTIME) - begun < YOUNG_S else False
 
 
 # -- checkpoints --------------------------------------------------------------------------------
@@ -184,37 +190,53 @@ class Checkpoints(Generic[L]):
     """An agent is asked by a file and SIGUSR2, and answers with a file. No timer runs while nobody
     is asked.
 
-    One that does not heed the signal is said to decline. It may look at the file all the same, so
-    its answer is still waited for."""
+    One that does not heed the signal is said to decline, unless it may be just starting. It may
+    look at the file all the same: its answer is still waited for, and it is signalled as soon as
+    it heeds."""
 
     def __init__(
-        self, signs: Callable[[L], Signs], heeds: Callable[[L], bool], *, mode: int = 0o600
+        self,
+        signs: Callable[[L], Signs],
+        heeds: Callable[[L], bool | None],
+        signal: Callable[[L], None],
+        *,
+        mode: int = 0o600,
     ) -> None:
         self._signs = signs
         self._heeds = heeds
+        self._signal = signal
         self._mode = mode
+        self._unheard: dict[Attempt, bool | None] = {}  # what was last known of it
         self._asked: dict[Attempt, L] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    def ask(self, life: L) -> bool:
-        """False if it was asked already. An older file is no answer."""
+    def ask(self, life: L) -> None:
+        """An older file is no answer."""
         if life.attempt in self._asked:
-            return False
+            return
         signs = self._signs(life)
         remove(signs.checkpoint_written)
         make_sign(signs.checkpoint_request, self._mode)
         self._asked[life.attempt] = life
         self._watch()
-        if not self._heeds(life):
-            asyncio.get_running_loop().call_soon(self._decline, life)
-        return True
+        self._unheard[life.attempt] = None
+        asyncio.get_running_loop().call_soon(self._try, life)
 
-    def _decline(self, life: L) -> None:
-        if not life.forgotten:
+    def _try(self, life: L) -> None:
+        """Until it heeds, which may be never."""
+        if life.attempt not in self._unheard:
+            return
+        heeds, before = self._heeds(life), self._unheard[life.attempt]
+        if heeds:
+            del self._unheard[life.attempt]
+            self._signal(life)
+        elif heeds is False and before is None and not life.forgotten:
+            self._unheard[life.attempt] = False
             life.tell(CheckpointDeclined(asyncio.get_running_loop().time(), life.attempt))
 
     def drop(self, life: L) -> None:
         self._asked.pop(life.attempt, None)
+        self._unheard.pop(life.attempt, None)
 
     def close(self) -> None:
         self._asked.clear()
@@ -231,6 +253,7 @@ class Checkpoints(Generic[L]):
         now = asyncio.get_running_loop().time()
         for life in list(self._asked.values()):
             signs = self._signs(life)
+            self._try(life)
             if os.access(signs.checkpoint_written, os.F_OK):
                 self.drop(life)
                 remove(signs.checkpoint_request)

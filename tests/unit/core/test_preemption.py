@@ -212,3 +212,12 @@ def test_a_good_end_after_it_was_told_is_paddocks_doing() -> None:
     yard.checkpoint("r2")
     yard.end("r2")
     assert isinstance(yard.state("r2"), Queued)
+
+
+def test_who_was_too_young_when_room_was_looked_for_is_stopped_as_soon_as_it_is_not() -> None:
+    yard = Yard(a_policy(max_agents=1, min_run_s=0.1))
+    yard.run(a_spec("a"))
+    yard.submit(a_spec("urgent", priority=Priority.CRITICAL))
+    assert yard.stopping == []
+    yard.advance(0.1)
+    assert yard.stopping == ["a"]

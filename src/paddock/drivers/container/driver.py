@@ -77,7 +77,10 @@ class ContainerDriver:
         self._pressing = Pressing(engine)
         # The agent may be another user.
         self._checkpoints = Checkpoints[Life](
-            lambda life: life.box.signs, self._pressing.heeds_checkpoints, mode=0o644
+            lambda life: life.box.signs,
+            self._pressing.heeds_checkpoints,
+            lambda life: self._pressing.politely(life, signal.SIGUSR2),
+            mode=0o644,
         )
         self._telling = Telling(over=self._life_over)
         self._looking = Looking()
@@ -276,8 +279,8 @@ class ContainerDriver:
 
     def ask_checkpoint(self, attempt: Attempt) -> None:
         life = self._alive(attempt)
-        if life is not None and self._checkpoints.ask(life):
-            self._pressing.politely(life, signal.SIGUSR2)
+        if life is not None:
+            self._checkpoints.ask(life)
 
     def terminate(self, attempt: Attempt) -> None:
         life = self._alive(attempt)

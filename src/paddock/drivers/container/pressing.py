@@ -38,12 +38,12 @@ class Pressing:
         if main is not None and not is_harmed_by(main.pid, number):
             send([main.pid], number, still_there=tether.pids)
 
-    def heeds_checkpoints(self, life: Life) -> bool:
+    def heeds_checkpoints(self, life: Life) -> bool | None:
         """In a virtual machine nobody can look: then it may."""
         if life.tether is None:
             return True
         main = main_of(life.tether.members(), life.tether.shim.pid)
-        return main is not None and heeds(main.pid, signal.SIGUSR2)
+        return heeds(main.pid, signal.SIGUSR2) if main is not None else False
 
     async def terminate(self, life: Life) -> None:
         """Where we see no processes the shim hears it and tells the others."""

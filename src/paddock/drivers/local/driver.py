@@ -75,7 +75,7 @@ class LocalDriver:
             self._output.mkdir(mode=0o700, parents=True, exist_ok=True)
             live = self._keepers.directory / "attempts"
             self._names = Names(self._output, live, instance_of(parent), self._tools)
-            self._checkpoints = Checkpoints(self._names.signs_of, Life.heeds_checkpoints)
+            self._checkpoints = Checkpoints(self._names.signs_of, Life.heeds, self._pressing.ask)
             self._telling = Telling(
                 self._names, self._containment, over=self._life_over, capture=self._capture
             )
@@ -187,9 +187,9 @@ class LocalDriver:
 
     def ask_checkpoint(self, attempt: Attempt) -> None:
         life = self._alive(attempt)
-        if life is not None and self._checkpoints.ask(life):
+        if life is not None:
             life.has_signs = True
-            self._pressing.politely(life, signal.SIGUSR2)
+            self._checkpoints.ask(life)
 
     def terminate(self, attempt: Attempt) -> None:
         life = self._alive(attempt)

@@ -62,7 +62,8 @@ class Life:
     def has_keeper(self) -> bool:
         return self.phase in (Phase.ASKED, Phase.KEPT)
 
-    def heeds_checkpoints(self) -> bool:
+    def heeds(self) -> bool | None:
+        """Whether it wants to be asked for checkpoints."""
         return heeds(self.pid, SIGUSR2)
 
 

@@ -47,6 +47,10 @@ class Pressing:
 
         self._keepers.ask("signal", answered, attempt=life.mark, signal=number, to="main")
 
+    def ask(self, life: Life) -> None:
+        """For a checkpoint."""
+        self.politely(life, signal.SIGUSR2)
+
     def everyone(
         self, life: Life, number: int, answered: Callable[[Message], None] | None = None
     ) -> None:

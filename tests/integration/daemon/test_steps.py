@@ -1,0 +1,238 @@
+"""Runs in steps and preempted runs, on real processes: whatever dies, each step is done once."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import pytest
+
+from paddock.wire.run_request import RunRequest, Step
+from paddock.wire.views import RunView
+from tests.kit import leaks
+from tests.kit.house import House, a_house, is_running, patiently, shell
+from tests.kit.waiting import until
+
+MIB = 1 << 20
+LEDGER = Path(__file__).parents[2] / "kit/agents/ledger.py"
+ONE_SLOT = """\
+performance: {max_concurrent_agents: 1}
+queue: {min_run: 0.1s, max_preemptions: 1000}
+"""
+
+
+def step(name: str, text: str) -> Step:
+    return Step(name=name, command=("sh", "-c", text))
+
+
+def in_steps(*steps: Step, name: str = "a", **more: object) -> RunRequest:
+    return RunRequest(name=name, steps=steps, memory_bytes=64 * MIB, **more)  # type: ignore[arg-type]
+
+
+def story(house: House, run: str) -> list[str]:
+    return [move["because"] for move in house.told("story", run)]
+
+
+def view(house: House, run: str) -> RunView:
+    def ask() -> RunView:
+        with house.client() as client:
+            return client.run(run)
+
+    return patiently(ask)
+
+
+def test_each_is_done_in_its_turn_and_what_it_left_is_kept(house: House) -> None:
+    house.start()
+    steps = (step("one", "echo 1 $PADDOCK_STEP"), step("two", "echo 2 $PADDOCK_STEPS; exit 0"))
+    (taken,) = house.submit(in_steps(*steps)).runs
+    (ended,) = house.ended([taken.id])
+    assert (ended.outcome, ended.steps_done, ended.steps, ended.step) == ("succeeded", 2, 2, None)
+    assert house.output(taken.id) == b"1 one\n2 2\n"
+    with house.client() as client:
+        first, second = client.steps(taken.id)
+    assert (first.step, first.name, first.exit_code, first.commit) == (1, "one", 0, None)
+    assert first.output_digest == (
+        "sha256:" + subprocess.check_output(["sha256sum"], input=b"1 one\n").split()[0].decode()
+    )
+    assert second.output_digest != first.output_digest
+    assert "step one is done (1 of 2); two is next" in story(house, taken.id)
+
+
+def test_the_checkpoint_of_a_step_in_a_workspace_holds_what_it_had_not_committed(
+    house: House, tmp_path: Path
+) -> None:
+    repository = tmp_path / "repository"
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        repository.mkdir(exist_ok=True)
+        subprocess.run([*git, *words], cwd=repository, check=True)
+    house.start()
+    steps = (step("write", "echo work > file"), step("read", "cat file"))
+    (taken,) = house.submit(in_steps(*steps, repo=str(repository))).runs
+    (ended,) = house.ended([taken.id])
+    assert ended.outcome == "succeeded" and house.output(taken.id) == b"work\n"
+    with house.client() as client:
+        first, second = client.steps(taken.id)
+    assert first.commit is not None and first.commit == second.commit
+    shown = subprocess.check_output([*git, "show", f"{first.commit}:file"], cwd=repository)
+    assert shown == b"work\n"
+
+
+def test_a_step_that_ends_while_there_is_no_daemon_is_done_and_not_done_again(house: House) -> None:
+    """SIGKILL between a step's end and its checkpoint."""
+    house.start()
+    wait = "echo begun >> first; while [ ! -e go ]; do sleep 0.02; done; echo done >> first"
+    (taken,) = house.submit(in_steps(step("one", wait), step("two", "cat first"))).runs
+    until((house.home / "first").exists, within_s=10)
+    os.kill(house.daemon()["pid"], signal.SIGKILL)
+    (house.home / "go").touch()
+    until(lambda: "done" in (house.home / "first").read_text(encoding="ascii"), within_s=10)
+    (ended,) = house.ended([taken.id])
+    assert (ended.outcome, ended.attempt) == ("succeeded", 2)
+    assert house.output(taken.id) == b"begun\ndone\n"
+
+
+def test_killed_at_any_moment_every_step_is_done_once_and_in_order(house: House) -> None:
+    """Also between a checkpoint and the next start: the steps are short, and the kills many."""
+    house.start()
+    names = [f"s{number}" for number in range(30)]
+    steps = [step(name, "echo $PADDOCK_STEP $PADDOCK_STEP_MAYBE_DONE >> done") for name in names]
+    (taken,) = house.submit(in_steps(*steps)).runs
+    chance = random.Random(7)  # the same kills every time
+    kills = 0
+    while view(house, taken.id).state != "ended":
+        time.sleep(chance.uniform(0.0, 0.25))
+        kills += bool(house.kill_daemon())
+        patiently(house.start)
+    assert view(house, taken.id).outcome == "succeeded"
+    assert (house.home / "done").read_text(encoding="ascii").split() == names
+    assert kills >= 3
+
+
+def test_after_a_reboot_the_step_that_was_under_way_is_told_that_it_may_be_done(
+    house: House,
+) -> None:
+    house.start()
+    told = 'echo "$PADDOCK_STEP ${PADDOCK_STEP_MAYBE_DONE:-new} $PADDOCK_STEP_KEY"'
+    hang = f'{told}; [ -n "$PADDOCK_STEP_MAYBE_DONE" ] || sleep 60'
+    (taken,) = house.submit(in_steps(step("one", told), step("two", hang))).runs
+    until(lambda: b"two" in house.output(taken.id), within_s=10)
+    _lose_power(house)
+    house.start()
+    (ended,) = house.ended([taken.id], within_s=60)
+    assert ended.outcome == "succeeded"
+    assert house.output(taken.id).decode().splitlines() == [
+        f"one new {taken.id}/1",
+        f"two new {taken.id}/2",
+        f"two 1 {taken.id}/2",
+    ]
+
+
+def _lose_power(house: House) -> None:
+    facts = house.daemon()
+    for pid in (facts["pid"], facts["keeper_pid"]):
+        os.kill(pid, signal.SIGKILL)
+        until(lambda pid=pid: not leaks.is_alive(pid), within_s=5)  # type: ignore[misc]
+    leaks.end(house.processes())
+    until(lambda: house.processes() == {}, within_s=5)
+    db = apsw.Connection(str(house.places.store))
+    db.execute("UPDATE fleet SET boot_id = '00000000-another-boot 0.0'")
+    db.close()
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    for journal in house.places.keeper.glob("*.journal"):
+        text = journal.read_text(encoding="ascii")
+        journal.write_text(text.replace(boot, "00000000-another-boot"), encoding="ascii")
+
+
+def test_a_retry_goes_on_where_it_failed_and_from_the_start_when_asked(house: House) -> None:
+    house.start()
+    steps = (
+        step("one", "echo one; date > $PADDOCK_CHECKPOINT_DIR/kept"),
+        step("two", "test -e ok"),
+    )
+    (taken,) = house.submit(in_steps(*steps)).runs
+    (failed,) = house.ended([taken.id])
+    assert (failed.outcome, failed.steps_done, failed.step) == ("failed", 1, "two")
+    assert failed.because == "step two: ended with exit code 1"
+    (house.home / "ok").touch()
+    again = house.told("retry", taken.id)
+    (ended,) = house.ended([again["id"]])
+    assert (ended.outcome, ended.attempt, house.output(again["id"])) == ("succeeded", 1, b"")
+    whole = house.told("retry", "--from-start", taken.id)
+    (ended,) = house.ended([whole["id"]])
+    assert (ended.attempt, house.output(whole["id"])) == (2, b"one\n")
+
+
+def test_what_is_kept_for_the_next_attempt_goes_with_success_only(house: House) -> None:
+    house.start()
+    text = 'echo x > "$PADDOCK_CHECKPOINT_DIR/kept"; ls "$PADDOCK_CHECKPOINT_DIR"; exit $CODE'
+    good = RunRequest(
+        name="good", command=("sh", "-c", text), env={"CODE": "0"}, memory_bytes=64 * MIB
+    )
+    bad = RunRequest(
+        name="bad", command=("sh", "-c", text), env={"CODE": "3"}, memory_bytes=64 * MIB
+    )
+    ids = [one.id for one in house.submit(good, bad).runs]
+    house.ended(ids)
+    kept = house.places.checkpoints
+    until(lambda: [path.name for path in kept.iterdir()] == [ids[1]], within_s=5)
+    assert (kept / ids[1]).stat().st_mode & 0o777 == 0o700
+
+
+def test_after_a_cut_the_command_for_going_on_is_run(house: House) -> None:
+    house.start()
+    request = RunRequest(
+        name="a",
+        command=("sh", "-c", "echo first; exit 75"),
+        resume=("sh", "-c", "echo again $PADDOCK_RESUME"),
+        memory_bytes=64 * MIB,
+    )
+    (taken,) = house.submit(request).runs
+    (ended,) = house.ended([taken.id], within_s=120)
+    assert ended.outcome == "succeeded" and house.output(taken.id) == b"first\nagain 1\n"
+
+
+@pytest.fixture
+def narrow(tmp_path: Path) -> Iterator[House]:
+    with a_house(tmp_path, config=ONE_SLOT) as house:
+        yield house
+
+
+@pytest.mark.timeout(300)
+def test_a_hundred_preemptions_change_nothing_of_what_a_run_says(narrow: House) -> None:
+    narrow.start()
+    finish = narrow.home / "finish"
+    command = (sys.executable, "-I", "-S", str(LEDGER), str(finish), "0.01")
+    (taken,) = narrow.submit(RunRequest(name="a", command=command, memory_bytes=64 * MIB)).runs
+    with narrow.client() as client:
+        for number in range(100):
+            until(lambda: client.run(taken.id).state == "running", within_s=20)
+            urgent = shell(f"urgent-{number}", "true", priority="critical")
+            (other,) = narrow.submit(urgent).runs
+            assert client.wait([other.id], timeout_s=20)[0].outcome == "succeeded"
+        assert client.run(taken.id).attempt >= 100
+    finish.touch()
+    (ended,) = narrow.ended([taken.id], within_s=60)
+    assert ended.outcome == "succeeded"
+    printed = narrow.output(taken.id).decode().split()
+    assert printed == [str(n) for n in range(1, len(printed) + 1)] and len(printed) > 100
+
+
+def test_one_that_knows_nothing_of_checkpoints_makes_room_at_once(narrow: House) -> None:
+    """Its grace of thirty seconds would only keep the memory."""
+    narrow.start()
+    (taken,) = narrow.submit(shell("a", "sleep 60")).runs
+    until(lambda: is_running(narrow, taken.id), within_s=10)
+    begun = time.monotonic()
+    (urgent,) = narrow.submit(shell("urgent", "true", priority="critical")).runs
+    narrow.ended([urgent.id])
+    assert time.monotonic() - begun < 10
+    narrow.paddock("kill", "--force", taken.id)
+    narrow.ended([taken.id])
