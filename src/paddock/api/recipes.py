@@ -27,6 +27,7 @@ from .repositories import labels_of, variables_of
 
 TOKEN: Final = re.compile(r"[a-z0-9]{16,64}")
 KEY_LABEL: Final = "key"
+FLEET_LABEL: Final = "fleet"
 WHILE_LABEL: Final = "while"
 DRIVER_LABEL: Final = "driver"
 TOOLS_LABEL: Final = "tools"  # commands with walls of their own: [share, walls], as JSON
@@ -104,7 +105,7 @@ def _labels(request: RunRequest, of: Sent, defaults: RunDefaults) -> dict[str, s
         found[RESUME_LABEL] = resume_label(request.resume)
     said = {
         "umask": None if of.umask is None else f"{of.umask:03o}",
-        "fleet": of.fleet,
+        FLEET_LABEL: of.fleet,
         "on_end": request.on_end,
         "ready_marker": request.ready_marker,
         "role": request.role,
@@ -118,7 +119,7 @@ def _labels(request: RunRequest, of: Sent, defaults: RunDefaults) -> dict[str, s
 
 
 def _parts(stage: tuple[Step, ...]) -> list[Part]:
-    return [Part(one.name, one.command, one.each, one.replay) for one in stage]
+    return [Part(one.name, one.command, one.each, one.cut, one.resume) for one in stage]
 
 
 @lru_cache(64)
@@ -157,6 +158,8 @@ def driver_of(request: RunRequest, usual: str, default: str, known: Collection[s
         if name == "container":
             why = "needs podman or docker, and neither is installed"
         raise bad_request(f"{request.name}: the driver {name} {why}; use {there}")
+    if name != default and any(step.stream for step in request.steps):
+        raise bad_request(f"{request.name}: steps stream to each other with the driver {default}")
     return name
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 
+from paddock import stream
 from paddock.core.actions import StartAttempt
 from paddock.core.run import Run
 from paddock.ports import Recipe
@@ -17,8 +17,6 @@ from paddock.supervisor.keepsakes import AFTER_LABEL
 STEPS_LABEL: Final = "steps"  # stages of steps, as JSON
 RESUME_LABEL: Final = "resume"  # the words of a command, as JSON
 ORIGIN_LABEL: Final = "origin"  # the first of the runs that this one goes on with
-STAGE: Final = "PADDOCK_STAGE"  # read by the relay
-RELAY: Final = (sys.executable, "-I", "-m", "paddock.stream")
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -26,8 +24,9 @@ class Part(msgspec.Struct, frozen=True):
 
     name: str
     command: tuple[str, ...]
-    each: str = "chunk"
-    replay: bool = True
+    each: str = "stream"
+    cut: str = "bytes"
+    resume: str = "replay"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,4 +73,7 @@ def work_of(action: StartAttempt, run: Run, recipe: Recipe) -> Work:
         said["PADDOCK_STEP_MAYBE_DONE"] = "1"
     if len(stage) == 1:
         return Work(stage[0].command, said)
-    return Work(RELAY, {**said, STAGE: msgspec.json.encode({"steps": stage}).decode()})
+    return Work(
+        tuple(stream.command()),
+        {**said, stream.STAGE: msgspec.json.encode({"steps": stage}).decode()},
+    )

@@ -25,6 +25,7 @@ from .run_fields import (
     OF_REPO,
     RUN_KINDS,
     is_directory,
+    stream_problem,
 )
 from .run_request import HeartbeatRequest, RunRequest, Step
 
@@ -137,8 +138,9 @@ def _steps(steps: tuple[Step, ...]) -> Iterator[str]:
             yield problem
         if not step.command:
             yield f"steps: found {step.name} without a command; allowed: a command for each"
-    if steps[-1].stream:
-        yield "steps: found stream in the last one; allowed: a step after it that reads it"
+    streams = stream_problem(steps)
+    if streams is not None:
+        yield f"steps: found {streams[0]}; allowed: {streams[1]}"
 
 
 def _words(words: tuple[str, ...]) -> Iterator[str]:

@@ -190,7 +190,7 @@ def _is_below(text: str) -> bool:
 class Steps:
     @property
     def allowed(self) -> str:
-        return "a list of {name: unit, command: [pytest, -q]}, each with stream, each or replay"
+        return "a list of {name: unit, command: [pytest, -q]}, with stream, each, cut or resume"
 
     def read(self, value: Value) -> tuple[Step, ...]:
         items = as_items(value, self.allowed)
@@ -201,8 +201,9 @@ class Steps:
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise Wrong(f"two steps called {twice!r}", "a name of its own for each step")
-        if steps[-1].stream:
-            raise Wrong(f"stream in the last step, {names[-1]}", "a step after it that reads it")
+        problem = stream_problem(steps)
+        if problem is not None:
+            raise Wrong(*problem)
         return steps
 
     def _step(self, value: Value) -> Step:
@@ -221,6 +222,23 @@ class Steps:
 
     def show(self, value: Any) -> str:
         return ", ".join(step.name for step in value)
+
+
+def stream_problem(steps: tuple[Step, ...]) -> tuple[str, str] | None:
+    """What was found and what is allowed, where steps cannot stream to each other as they say."""
+    reads, writes_first = False, False
+    for step in steps:
+        writes_first = step.stream and not reads
+        if step.each == "chunk" and not reads:
+            return f"each: chunk in {step.name}", "it in a step that reads the stream of another"
+        if step.resume == "seek" and not writes_first:
+            return f"resume: seek in {step.name}", "it in the first step of a stream"
+        if step.cut == "lines" and step.each != "chunk":
+            return f"cut: lines in {step.name}", "it together with each: chunk"
+        reads = step.stream
+    if reads:
+        return f"stream in the last step, {steps[-1].name}", "a step after it that reads it"
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,8 +304,9 @@ _STEP_KINDS: Final[Mapping[str, Kind[Any]]] = {
     "name": Name(),
     "command": Command(),
     "stream": Flag(),
-    "each": Choice(("chunk", "stream")),
-    "replay": Flag(),
+    "each": Choice(("stream", "chunk")),
+    "cut": Choice(("bytes", "lines")),
+    "resume": Choice(("replay", "seek")),
 }
 _SHORT: Final = Text(200)
 _PATH: Final = Text(LONGEST_PATH)

@@ -236,3 +236,25 @@ def test_one_that_knows_nothing_of_checkpoints_makes_room_at_once(narrow: House)
     assert time.monotonic() - begun < 10
     narrow.paddock("kill", "--force", taken.id)
     narrow.ended([taken.id])
+
+
+def test_steps_that_stream_to_each_other_live_together_and_are_exact_after_a_kill(
+    narrow: House,
+) -> None:
+    narrow.start()
+    lines = 2_000_000
+    make = Step(name="make", command=("seq", "1", str(lines)), stream=True)
+    text = 'cat > "$PADDOCK_CHUNK.new"; sleep 0.3; mv "$PADDOCK_CHUNK.new" "$PADDOCK_CHUNK.part"'
+    take = Step(name="take", command=("sh", "-c", text), each="chunk", cut="lines")
+    tell = step("tell", "ls *.part | wc -l")
+    (taken,) = narrow.submit(in_steps(make, take, tell)).runs
+    until(lambda: list(narrow.home.glob("*.part")) or None, within_s=30)
+    with narrow.client() as client:
+        (urgent,) = narrow.submit(shell("urgent", "true", priority="critical")).runs
+        client.wait([urgent.id], timeout_s=60)
+        assert client.run(taken.id).limit_bytes == 64 * MIB
+    (ended,) = narrow.ended([taken.id], within_s=90)
+    assert (ended.outcome, ended.steps) == ("succeeded", 2)
+    parts = sorted(narrow.home.glob("*.part"), key=lambda path: int(path.stem))
+    said = b"".join(part.read_bytes() for part in parts)
+    assert said == b"".join(b"%d\n" % n for n in range(1, lines + 1))
