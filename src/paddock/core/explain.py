@@ -8,6 +8,7 @@ from typing import assert_never
 from .admission import Fit
 from .breaker import HalfOpen, Open
 from .fleet import Fleet
+from .policy import Policy
 from .pressure import Rung
 from .run import Ended, Priority, Queued, Run, Running, Starting, Stopping
 from .units import format_duration, format_size
@@ -24,7 +25,8 @@ def waiting(fleet: Fleet, run: Run) -> Waiting:
     state = run.state
     assert isinstance(state, Queued)
     if state.unmet:
-        return Waiting(None, f"waits for {_names(fleet, sorted(state.unmet))} to succeed")
+        needs = [need for need in run.spec.needs if need in state.unmet]
+        return Waiting(None, f"waits for {_names(fleet, needs)} to succeed")
     if state.not_before_at is not None:
         left = format_duration(max(0.0, state.not_before_at - fleet.now))
         return Waiting(None, f"tried again in {left} ({state.because})")
@@ -41,9 +43,12 @@ def sentence(fleet: Fleet, run: Run) -> str:
         case Starting():
             return f"starting for {format_duration(fleet.now - state.since_at)}{_at_step(run)}"
         case Running():
-            frozen = f", frozen by {state.frozen}" if state.frozen else ""
-            since = format_duration(fleet.now - state.since_at)
-            return f"running for {since}{_at_step(run)}{frozen}"
+            ran_s, frozen = fleet.now - state.since_at - state.paused_s, ""
+            if state.frozen:
+                still_s = fleet.now - state.frozen_at
+                ran_s -= still_s
+                frozen = f", frozen by {state.frozen} for {format_duration(still_s)}"
+            return f"running for {format_duration(ran_s)}{_at_step(run)}{frozen}"
         case Stopping():
             return f"stopping ({state.phase.name.lower()}): {state.because}"
         case Ended():
@@ -64,7 +69,7 @@ def _in_line(fleet: Fleet, run: Run, place: int) -> str:
         return f"{at_place}: {blocked}"
     limit = fleet.policy.max_agents
     if limit is not None and len(fleet.live) >= limit:
-        return f"{at_place}: all {limit} agents allowed at once are at work"
+        return f"{at_place}: {_all_at_work(fleet.policy)}"
     behind = _behind(fleet, run)
     fits = fleet.fit(run)
     if fits is None:
@@ -74,6 +79,14 @@ def _in_line(fleet: Fleet, run: Run, place: int) -> str:
     need, short = format_size(fits.need_bytes), format_size(fits.short_bytes)
     behind = f", {behind}" if behind else ""
     return f"{at_place}: needs {need}, {short} short{behind} ({_sum(fleet, fits)})"
+
+
+def _all_at_work(policy: Policy) -> str:
+    """With who set the number and what would raise it, where that is known."""
+    limit, known = policy.max_agents, (policy.max_agents_by, policy.more_agents_by)
+    agents = "the one agent allowed is" if limit == 1 else f"all {limit} agents allowed at once are"
+    why = "; ".join(part for part in known if part)
+    return f"{agents} at work ({why})" if why else f"{agents} at work"
 
 
 def _kept_for(fleet: Fleet) -> str | None:
@@ -102,20 +115,28 @@ def _sum(fleet: Fleet, fits: Fit) -> str:
 
 def _blocked(fleet: Fleet, run: Run) -> str | None:
     """What stands in the way whatever the memory."""
-    breaker = fleet.group(run.spec.group).breaker
-    if isinstance(breaker, Open):
-        left = format_duration(max(0.0, breaker.until_at - fleet.now))
-        failed = len(breaker.failed_at)
-        return (
-            f"the breaker of {run.spec.group} is open after {failed} failures; one probe in {left}"
-        )
-    if isinstance(breaker, HalfOpen) and breaker.probe is not None:
-        return f"the breaker of {run.spec.group} lets one probe run first ({breaker.probe})"
+    held_back = _held_back(fleet, run.spec.group)
+    if held_back is not None:
+        return held_back
     rung = fleet.ladder.rung
     if rung >= Rung.QUEUE:
         return f"nothing starts under pressure: {fleet.ladder.because}"
     if rung >= Rung.SKIP_LOW and run.priority is Priority.LOW:
         return f"low priority waits under pressure: {fleet.ladder.because}"
+    return None
+
+
+def _held_back(fleet: Fleet, group: str) -> str | None:
+    """By its breaker, with the way out: a failure may be an ordinary result, as of tests."""
+    breaker = fleet.group(group).breaker
+    typed = f"'{group}'" if " " in group else group
+    now = f"or now, after `paddock breaker reset {typed}`"
+    if isinstance(breaker, Open):
+        left, failed = format_duration(max(0.0, breaker.until_at - fleet.now)), breaker.failed_at
+        failures = f"{len(failed)} failure{'s'[: len(failed) != 1]}"
+        return f"the breaker of {group} is open after {failures}; one probe in {left}, {now}"
+    if isinstance(breaker, HalfOpen) and breaker.probe is not None:
+        return f"the breaker of {group} lets one probe run first ({breaker.probe}), {now}"
     return None
 
 

@@ -115,6 +115,8 @@ class Policy:
     reserve_bytes: int
     admission: Admission = Admission.LEARNED
     max_agents: int | None = None  # None: the two sums alone decide
+    max_agents_by: str = ""  # who set it, as part of a sentence
+    more_agents_by: str = ""  # what would raise it, likewise
     queue_depth: int = 1000
     free_floor_bytes: int = 512 * MIB  # the least that admission leaves of MemAvailable
     stale_s: float = 30.0  # a host that was not looked at for so long counts as unreadable

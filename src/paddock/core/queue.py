@@ -157,10 +157,14 @@ class Queue:
     def place(self, run: str, *, ageing_s: float = math.inf) -> int:
         """1 for the first. Counts the priorities whose turn is before its own, and those ahead."""
         priority, entry = self._entries[run]
-        own_turn = self._turn(priority, ageing_s)
-        before = [p for p in Priority if p != priority and self._turn(p, ageing_s) < own_turn]
-        ahead = sum(len(self._levels[p].entries) for p in before)
-        return ahead + self._levels[priority].entries.bisect_left(entry) + 1
+        ahead = self._levels[priority].entries.bisect_left(entry)
+        # Most queues hold one priority only: then there are no turns to compare.
+        others = [p for p, level in self._levels.items() if level.entries and p is not priority]
+        if others:
+            own_turn = self._turn(priority, ageing_s)
+            before = (p for p in others if self._turn(p, ageing_s) < own_turn)
+            ahead += sum(len(self._levels[p].entries) for p in before)
+        return ahead + 1
 
     def _turn(self, priority: Priority, ageing_s: float) -> tuple[float, Priority]:
         """The virtual time of a priority: that of the one at its head."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import assert_never
+from typing import Final, assert_never, cast, get_args
 
 from msgspec.structs import replace
 
@@ -103,15 +103,32 @@ AttemptEvent = (
     | CheckpointDeclined
 )
 Request = CancelRequested | PriorityChanged | FreezeRequested | ThawRequested
+FleetEvent = (
+    Submitted
+    | Sampled
+    | TimePassed
+    | BreakerReset
+    | HeartbeatDeclared
+    | HeartbeatRemoved
+    | PolicyChanged
+)
+
+
+# By class: to find out that a struct is none of fifteen takes `isinstance` 7 us.
+_OF_ATTEMPTS: Final = frozenset(get_args(AttemptEvent))
+_REQUESTS: Final = frozenset(get_args(Request))
 
 
 def _handle(fleet: Fleet, event: Event) -> None:
-    if isinstance(event, AttemptEvent):
-        _of_attempt(fleet, event)
-        return
-    if isinstance(event, Request):
-        _request(fleet, event)
-        return
+    if type(event) in _OF_ATTEMPTS:
+        _of_attempt(fleet, cast(AttemptEvent, event))
+    elif type(event) in _REQUESTS:
+        _request(fleet, cast(Request, event))
+    else:
+        _of_fleet(fleet, cast(FleetEvent, event))
+
+
+def _of_fleet(fleet: Fleet, event: FleetEvent) -> None:
     match event:
         case Submitted():
             submit(fleet, event.specs, event.known)

@@ -285,19 +285,22 @@ class Supervisor:
         """
         fleet = self.fleet
         beats, known = fleet.heartbeats, self._known_beats
-        now = Step(
-            at=fleet.now,
-            groups={name: fleet.groups[name].facts() for name in groups if name in fleet.groups},
-            heartbeats=tuple(beat for name, beat in beats.items() if known.get(name) != beat),
-        )
-        gone = Step(at=fleet.now, removed_heartbeats=tuple(n for n in known if n not in beats))
+        facts = {name: fleet.groups[name].facts() for name in groups if name in fleet.groups}
+        changed = tuple(beat for name, beat in beats.items() if known.get(name) != beat)
+        removed = tuple(name for name in known if name not in beats)
+        # Mostly neither is there, and the last step was taken now: what is thought is all.
+        now, gone = [], []
+        if facts or changed or thoughts[-1].step.at < fleet.now:
+            now = [Step(at=fleet.now, groups=facts, heartbeats=changed)]
+        if removed:
+            gone = [Step(at=fleet.now, removed_heartbeats=removed)]
         for thought in thoughts:
             recipes = thought.step.heartbeat_recipes
             if not recipes.keys() <= beats.keys():  # declared and removed in one breath
                 recipes = {name: each for name, each in recipes.items() if name in beats}
                 thought.step = structs.replace(thought.step, heartbeat_recipes=recipes)
         starts = [a.attempt.run for t in thoughts for a in t.actions if isinstance(a, StartAttempt)]
-        return Batch([now, *(thought.step for thought in thoughts), gone], starts)
+        return Batch([*now, *(thought.step for thought in thoughts), *gone], starts)
 
     async def not_kept(self, error: StoreError, thoughts: list[Thought]) -> list[Thought]:
         if isinstance(error, StoreGone) and await self.mend():

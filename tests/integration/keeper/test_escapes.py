@@ -34,7 +34,7 @@ def test_an_orphan_whose_main_thread_has_left_keeps_its_attempt_from_being_empty
     kept.spawn("a", ["sh", "-c", f"setsid -f {words}; sleep 0.5"])
     assert not kept.ended("a")["empty"]
     ((pid, _),) = kept.client.call("members", attempt="a")["members"]
-    assert _first_state(pid) == "Z"
+    until(lambda: _first_state(pid) == "Z")
     assert kept.client.call("kill_all", attempt="a")["left"] == []
     until(lambda: kept.known("a")["empty"])
 
