@@ -9,6 +9,9 @@ SEED := 1
 # What a guest for tests/vm needs (docs/develop/guest.md); its kernel is fetched by the first boot.
 GUEST := qemu-system-x86_64:qemu-system-x86 setpriv:util-linux /lib/systemd/systemd:systemd \
          dbus-daemon:dbus :dbus-user-session :libpam-systemd
+# What containers are tried with. crun is not among them: podman would prefer it, and on a host with cgroup v1 and
+# v2 side by side it refuses to start anything.
+ENGINES := podman:podman runc:runc dockerd:docker.io containerd:containerd busybox:busybox-static
 .PHONY: help setup demo test test-vm chaos check lint fmt bench clean
 
 help: ## list these targets
@@ -20,11 +23,11 @@ $(STAMP): pyproject.toml tools/setup
 	@tools/setup $(VENV)
 	@touch $@
 
-demo: setup ## a real fleet of small agents that shows every way a run can go, in under a minute
+demo: setup ## a real fleet of small agents that shows every way a run can go: half a minute
 	@tools/demo
 
 test: setup lint ## lint, types, imports and every test: what CI runs
-	@tools/needs cc:gcc node:nodejs podman:podman runc:runc busybox:busybox-static $(GUEST)
+	@tools/needs cc:gcc node:nodejs $(ENGINES) $(GUEST)
 	@$(BIN)/python hatch_build.py
 	$(BIN)/pytest -n 2
 

@@ -1,8 +1,9 @@
 """Workspaces of a large repository: many at once beside a plain loop of git, and hand-over.
 
-Targets: 50 worktrees of a 500 MB repository made at once, none fails, in at most a quarter more
-time than `git worktree add` takes one after the other; a prepared slot is handed over in under
-100 ms (median). `--count` and `--size` for a quicker look, which is not kept.
+Targets: of 50 worktrees of a 500 MB repository made at once none fails; a prepared slot is handed
+over in under 100 ms, also the slowest of ten. The time of all 50 is told against a plain loop of
+`git worktree add`, with no target from outside: 0.91 of it was measured, and more than the loop
+itself is a step back. `--count` and `--size` for a quicker look, which is not kept.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from tests.kit.repositories import git, large
 
 COUNT, SIZE = 50, 500 * MIB
 SLOTS = 10
-MOST_RATIO = 1.25  # above 1 is the noise of a disk that is written to, and of a busy machine
+MOST_RATIO = 1.0
 MOST_HAND_OVER_MS = 100.0
 
 
@@ -153,7 +154,7 @@ def main() -> int:
     good = (
         not figures["failed"]
         and figures["ratio"] <= MOST_RATIO
-        and figures["hand_over_median_ms"] < MOST_HAND_OVER_MS
+        and figures["hand_over_worst_ms"] < MOST_HAND_OVER_MS
     )
     print("met" if good else "MISSED")
     return 0 if good else 1

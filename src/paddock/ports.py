@@ -172,6 +172,7 @@ class Keep:
     runs: int = 10_000
     age_s: float = 30 * 86400.0
     groups: int = 1_000
+    beats: int = 20  # of each heartbeat; one a second would push all others out within hours
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,3 +309,6 @@ class HostProbe(Protocol):
 
     def sample(self) -> Host:
         """What cannot be read is None, never a guess: the ladder then fails closed."""
+
+    def glance(self, last: Host) -> Host | None:
+        """Between two looks, and many times cheaper: the last one, with what is available now."""

@@ -9,7 +9,7 @@ import pytest
 
 from paddock import __version__
 from paddock.client import BadRequest, Client, NotFound, Refused
-from paddock.core.breaker import Open
+from paddock.core.breaker import Closed, Open
 from paddock.core.events import Sampled
 from paddock.core.run import Attempt
 from tests.kit.desk import ServedDesk, a_desk, an_agent
@@ -106,6 +106,20 @@ def test_what_was_learned_is_told_by_group(desk: ServedDesk, client: Client) -> 
     client.wait(["one"])
     [view] = client.learned()
     assert (view.group, view.attempts, view.typical_bytes) == ("coder", 1, None)
+    assert view.last_run == "one"
+
+
+def test_nobody_is_told_to_have_used_more_than_its_wall(desk: ServedDesk, client: Client) -> None:
+    """Learned uses are counted in bins of 3 %, by their upper edge."""
+    [run] = client.submit(desk.order(an_agent("eats", "sleep=60", memory_bytes=256 << 20))).runs
+    until(lambda: client.run(run.id).state == "running")
+    used = {Attempt(run.id, 1): 256 << 20}
+    for _ in range(2):
+        desk.now(lambda: desk.supervisor.post(Sampled(0.0, a_host(), used)))
+    client.kill([run.id], force=True)
+    client.wait([run.id])
+    [view] = client.learned()
+    assert (view.peak_bytes, view.limit_bytes) == (256 << 20, 256 << 20)
 
 
 def test_breakers_are_told_and_can_be_reset(desk: ServedDesk, client: Client) -> None:
@@ -113,6 +127,7 @@ def test_breakers_are_told_and_can_be_reset(desk: ServedDesk, client: Client) ->
     client.wait(["a0", "a1", "a2"])
     [view] = client.breakers()
     assert (view.group, view.state, view.failures) == ("bad", "open", 3)
+    assert view.last_run == "a2"
     assert view.retry_in_s is not None and 0 < view.retry_in_s <= 60
     assert client.status().breakers == (view,) or client.status().breakers[0].group == "bad"
     assert desk.now(lambda: isinstance(desk.supervisor.fleet.group("bad").breaker, Open))
@@ -120,6 +135,20 @@ def test_breakers_are_told_and_can_be_reset(desk: ServedDesk, client: Client) ->
     assert client.breakers() == []
     with pytest.raises(NotFound, match="there is no group 'nobody'"):
         client.reset_breaker("nobody")
+
+
+def test_a_failure_that_no_longer_counts_is_not_told(desk: ServedDesk, client: Client) -> None:
+    client.submit(desk.order(an_agent("once", "exit=1", group="bad")))
+    client.wait(["once"])
+    [view] = client.breakers()
+    assert (view.state, view.failures, view.last_run) == ("closed", 1, "once")
+
+    def a_minute_ago() -> None:
+        group = desk.supervisor.fleet.group("bad")
+        group.breaker = Closed(tuple(at - 60.0 for at in group.breaker.failed_at))
+
+    desk.now(a_minute_ago)
+    assert client.breakers() == []
 
 
 def test_waiting_answers_when_all_have_ended(desk: ServedDesk, client: Client) -> None:

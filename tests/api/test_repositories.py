@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import threading
 from pathlib import Path
 from typing import Any
@@ -10,15 +11,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from paddock.api.repositories import KEPT_S, Sizes
+from paddock.api.repositories import KEPT_S, Repositories
 from paddock.api.routes import ROUTES
 from paddock.client import BadRequest, Client, Refused
 from paddock.core.units import GIB, MIB
 from paddock.ports import Recipe
-from paddock.supervisor.grounds import ADDRESS as VARIABLE
-from paddock.supervisor.grounds import REPOSITORY_LABEL, Wanted
+from paddock.supervisor.wanted import ADDRESS as VARIABLE
+from paddock.supervisor.wanted import FLEETING_LABEL, REPOSITORY_LABEL, Wanted
 from paddock.wire.run_request import HeartbeatRequest, RunRequest
 from tests.kit.desk import ServedDesk, a_desk, an_agent
+from tests.kit.git_over_http import served
 from tests.kit.raw_http import ask
 from tests.kit.repositories import a_repository, git
 
@@ -81,6 +83,7 @@ def test_a_heartbeat_may_have_one_too(desk: ServedDesk, client: Client, reposito
     client.submit(desk.order(heartbeats=(beat,)))
     found = desk.now(lambda: desk.store.heartbeat_recipe("health"))
     assert found is not None and REPOSITORY_LABEL in found.labels
+    assert FLEETING_LABEL in found.labels, "its workspaces go with its beats"
 
 
 def test_the_short_way_is_not_for_runs_with_a_repository(
@@ -219,17 +222,123 @@ def test_what_is_beyond_all_limits_is_refused_whatever_the_answer(
 
 def test_a_repository_is_measured_once_in_some_seconds(repository: Path) -> None:
     clock = [100.0]
-    sizes = Sizes(now=lambda: clock[0])
-    before = sizes.of(str(repository))
+    asked = Repositories(now=lambda: clock[0])
+    before = asked.size(str(repository))
     (repository / "more.txt").write_text("more\n", encoding="utf-8")
-    threads = [threading.Thread(target=sizes.of, args=(str(repository),)) for _ in range(4)]
+    threads = [threading.Thread(target=asked.size, args=(str(repository),)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(20)
-    assert sizes.of(str(repository)) is before
+    assert asked.size(str(repository)) is before
     clock[0] += KEPT_S
-    assert sizes.of(str(repository)).files == before.files + 1
+    assert asked.size(str(repository)).files == before.files + 1
+
+
+# -- addresses ----------------------------------------------------------------------------------
+
+
+def test_a_branch_that_an_address_has_not_is_refused_in_a_line(
+    desk: ServedDesk, client: Client, repository: Path
+) -> None:
+    address = f"file://{repository}"
+    with pytest.raises(BadRequest) as declined:
+        client.submit(desk.order(of(address, branch="nowhere")))
+    assert declined.value.message == f"a: repo: {address} has no branch or tag 'nowhere'"
+    assert client.runs(all=True) == []
+
+
+@pytest.mark.parametrize("branch", ["main", "topic/x", "v1", "refs/tags/v1", "origin/main", None])
+def test_one_that_it_has_is_taken_in_silence(
+    desk: ServedDesk, repository: Path, branch: str | None
+) -> None:
+    git(repository, "branch", "topic/x")
+    git(repository, "tag", "v1")
+    assert desk.submit(of(f"file://{repository}", branch=branch)).notes == ()
+
+
+@pytest.mark.parametrize("branch", ["HEAD~0", "0123456", "main@{1.day.ago}"])
+def test_what_only_a_clone_can_know_is_left_to_the_run(
+    desk: ServedDesk, repository: Path, branch: str
+) -> None:
+    assert desk.submit(of(f"file://{repository}", branch=branch)).notes == ()
+
+
+def test_a_part_of_a_branchs_name_is_no_branch(
+    desk: ServedDesk, client: Client, repository: Path
+) -> None:
+    git(repository, "branch", "topic/x")
+    with pytest.raises(BadRequest, match="has no branch or tag 'x'"):
+        client.submit(desk.order(of(f"file://{repository}", branch="x")))
+
+
+def test_an_address_without_a_repository_or_a_commit_is_refused(
+    desk: ServedDesk, client: Client, tmp_path: Path
+) -> None:
+    with pytest.raises(BadRequest, match=r"a: repo: file:///no/such is no git repository, or not"):
+        client.submit(desk.order(of("file:///no/such")))
+    (tmp_path / "empty").mkdir()
+    git(tmp_path / "empty", "init", "--quiet")
+    with pytest.raises(BadRequest, match="has no commit yet"):
+        client.submit(desk.order(of(f"file://{tmp_path}/empty")))
+
+
+@pytest.mark.parametrize(
+    "address", [ADDRESS, "https://127.0.0.1:1/x.git", "ssh://git@host.invalid/x.git"]
+)
+def test_one_that_does_not_answer_is_taken_with_a_note(desk: ServedDesk, address: str) -> None:
+    answer = desk.submit(of(address, "a", branch="dev"), of(address, "b", branch="dev"))
+    [note] = answer.notes
+    assert "could not be asked for its branches, so its run will find out: " in note
+    assert SECRET not in note and "\n" not in note
+    assert len(answer.runs) == 2
+
+
+def test_one_that_keeps_silent_is_not_waited_for(
+    desk: ServedDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("paddock.workspaces.remotes.ASK_S", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        address = f"http://127.0.0.1:{deaf.getsockname()[1]}/x.git"
+        [note] = desk.submit(of(address)).notes
+    assert "git ls-remote took longer than 0.3 s" in note
+
+
+def test_a_login_that_is_wrong_is_refused_and_the_right_one_is_never_shown(
+    desk: ServedDesk, client: Client, repository: Path
+) -> None:
+    with served(repository.parent, login=f"me:{SECRET}") as host:
+        with pytest.raises(BadRequest) as declined:
+            client.submit(desk.order(of(f"http://me:wrong-{SECRET}@{host}/shop/.git")))
+        assert "wants a login, and paddock asks nobody" in declined.value.message
+        assert SECRET not in declined.value.message
+        with pytest.raises(BadRequest, match="has no branch or tag 'nowhere'") as declined:
+            client.submit(desk.order(of(f"http://me:{SECRET}@{host}/shop/.git", branch="nowhere")))
+        assert SECRET not in declined.value.message
+        right = desk.submit(of(f"http://me:{SECRET}@{host}/shop/.git", branch="main"))
+    assert right.notes == () and len(right.runs) == 1
+
+
+def test_an_address_is_asked_once_in_some_seconds(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("paddock.workspaces.remotes.check", lambda *words: asked.append(words[0]))
+    clock = [100.0]
+    known = Repositories(now=lambda: clock[0])
+    for _ in range(3):
+        assert known.problem(str(repository), "main") is None
+    assert len(asked) == 1
+    clock[0] += KEPT_S
+    known.problem(str(repository), "main")
+    assert len(asked) == 2
+
+
+def test_what_may_be_said_of_its_size_goes_along(desk: ServedDesk, repository: Path) -> None:
+    set_limit(desk, 700)
+    [run] = desk.submit(of(f"file://{repository}", any_size=True)).runs
+    wanted = wanted_by(desk, run.id)
+    assert (wanted.any_size, wanted.ask_mb) == (True, 700)
 
 
 # -- passwords ----------------------------------------------------------------------------------

@@ -339,3 +339,42 @@ def test_while_the_store_is_in_trouble_nothing_new_is_taken(
     desk.store.trouble = None
     until(lambda: client.status().trouble is None)
     assert client.submit(desk.order(an_agent("c", "sleep=60"))).runs[0].state != "ended"
+
+
+def test_red_tests_of_some_projects_do_not_close_the_door_on_another(
+    desk: ServedDesk, client: Client
+) -> None:
+    """Without a repository the group has the project of its directory in it."""
+    places = [desk.home / name for name in ("p1", "p2", "p3", "p4")]
+    for place in places:
+        (place / "src").mkdir(parents=True)
+    (desk.home / "p4/.git").mkdir()
+    bad = [
+        RunRequest(name=at.name, command=("sleep=0.01", "exit=1"), dir=str(at)) for at in places[:3]
+    ]
+    client.submit(desk.order(*bad))
+    client.wait(["p1", "p2", "p3"])
+    good = RunRequest(name="good", command=("sleep=0.01",), dir=str(places[3] / "src"))
+    client.submit(desk.order(good))
+    assert [view.outcome for view in client.wait(["good"])] == ["succeeded"]
+    groups = {run.name: run.group for run in client.runs(all=True)}
+    assert groups == {
+        "p1": "sleep=0.01/p1",
+        "p2": "sleep=0.01/p2",
+        "p3": "sleep=0.01/p3",
+        "good": "sleep=0.01/p4",
+    }
+
+
+def test_what_is_held_back_says_the_command_that_lets_it_go(
+    desk: ServedDesk, client: Client
+) -> None:
+    runs = [RunRequest(name=f"a{n}", command=("sleep=0.01", "exit=1")) for n in range(3)]
+    client.submit(desk.order(*runs))
+    client.wait([run.name for run in runs])
+    [held] = client.submit(desk.order(RunRequest(name="next", command=("sleep=0.01",)))).runs
+    said = held.waits_for or ""
+    group = f"sleep=0.01/{desk.home.name}"
+    assert said.endswith(f"or now, after `paddock breaker reset {group}`")
+    client.reset_breaker(group)
+    assert [view.outcome for view in client.wait(["next"])] == ["succeeded"]

@@ -10,6 +10,7 @@ from paddock.client import Client, NotFound, Refused
 from paddock.workspaces.room import Room
 from tests.kit.desk import ServedDesk, a_desk, an_agent
 from tests.kit.repositories import a_repository, commit, git, write
+from tests.kit.slow_git import SlowGit
 
 
 @pytest.fixture
@@ -183,3 +184,15 @@ def test_a_repository_that_went_away_is_told_and_is_no_bug(
         client.diff("a")
     [view] = client.check_workspaces()
     assert view.done == "kept"
+
+
+def test_a_check_asks_git_once_about_each(
+    desk: ServedDesk, client: Client, room: Room, repository: Path, tmp_path: Path
+) -> None:
+    dirty, there = a_run(desk, room, repository, "dirty")
+    write(there, {"unsaved.txt": "x\n"})
+    room.release(dirty)
+    git_here = SlowGit(tmp_path / "counted", word="status", passed=1000)
+    with git_here.used():
+        assert [view.done for view in client.check_workspaces()] == ["kept"]
+    assert len(list((tmp_path / "counted/stays").iterdir())) == 1

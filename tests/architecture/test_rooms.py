@@ -10,7 +10,7 @@ from tests.architecture.source import PACKAGE, PROJECT, imported, modules, short
 ROOMS = [
     *("core", "drivers", "storage", "workspaces", "logs", "host", "config", "supervisor"),
     *("wire", "api", "client", "cli", "tui", "web", "rescue", "daemon", "simulate", "bench"),
-    *("observe", "agent", "cgroups", "tool"),
+    *("observe", "agent", "cgroups", "tool", "stream"),
     *(f"drivers/{driver}" for driver in ("local", "container", "kubernetes", "fake")),
 ]
 BANNED_NAMES = {"utils", "helpers", "common", "base", "manager", "misc"}

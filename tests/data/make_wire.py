@@ -116,6 +116,15 @@ SHAPES: dict[str, Any] = {
         group="coder", attempts=12, typical_bytes=5, peak_bytes=9, limit_bytes=10
     ),
     "BreakerView": BREAKER,
+    "StepView": v.StepView(
+        step=1,
+        name="unit",
+        at=1.5,
+        attempt=1,
+        exit_code=0,
+        output_digest="sha256:00ff",
+        commit="c0ffee",
+    ),
     "MoveView": v.MoveView(at=1.5, state="running", attempt=1, because="started", moves=2),
     "WhyView": v.WhyView(sentence="waits", black_box={"wall": "its own"}),
     "DaemonView": v.DaemonView(

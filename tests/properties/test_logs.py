@@ -169,4 +169,5 @@ def test_each_byte_is_there_or_counted() -> None:
     Logs.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
     Logs.TestCase("runTest").runTest()
     wanted = {"rename", "unlink", "open", "write", "fsync", "fsync directory", "truncate"}
+    wanted.add("fsync rotated")
     assert wanted <= Reached.steps

@@ -11,15 +11,11 @@ import pytest
 from paddock.cgroups.files import number, read_or_empty
 from paddock.core.events import Started
 from paddock.core.units import MIB
+from tests.integration.container import test_lives
 from tests.integration.container.pasture import Pasture, in_a_pasture
-from tests.integration.container.test_lives import (
-    TAIL,
-    test_the_fleets_wall_is_told_apart_from_its_own,
-)
+from tests.integration.container.test_lives import TAIL
 
 pytestmark = pytest.mark.timeout(300)
-
-__all__ = ["test_the_fleets_wall_is_told_apart_from_its_own"]
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -34,6 +30,10 @@ def _the_root_is_as_it_was() -> Iterator[None]:
         with suppress(OSError):
             (init.parent / "cgroup.procs").write_text(pid, encoding="ascii")
     init.rmdir()
+
+
+def test_the_fleets_wall_is_told_apart_from_its_own(tmp_path: Path) -> None:
+    test_lives.test_the_fleets_wall_is_told_apart_from_its_own("podman", tmp_path)
 
 
 @in_a_pasture

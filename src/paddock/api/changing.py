@@ -38,8 +38,8 @@ from paddock.wire.views import (
     Submission,
 )
 
+from . import fleets, views_of
 from . import recipes as r
-from . import views_of
 from .asking import Asked
 from .bodies import MIB
 from .desk import Desk
@@ -57,22 +57,32 @@ AT_ONCE: Final = 500
 async def kill(desk: Desk, asked: Asked) -> Killed:
     """All that are named are found before any is killed; one that has ended is no mistake."""
     body = await asked.body(Kill, most=MIB)
-    if not body.runs and not body.all:
-        raise bad_request("runs: found none; allowed: names or ids, or all")
+    if not body.runs and not body.all and body.fleet is None:
+        raise bad_request("runs: found none; allowed: names or ids, a fleet, or all")
     if len(body.runs) > MOST_KILLED:
         raise bad_request(f"runs: allowed: {MOST_KILLED:,} at most")
-    fleet = desk.supervisor.fleet
-    beats = list(fleet.heartbeats) if body.all else [n for n in body.runs if n in fleet.heartbeats]
-    if body.all:
-        victims = [run.id for run in fleet.runs.values() if not isinstance(run.state, Ended)]
-    else:
-        named = [await desk.find(text) for text in body.runs if text not in beats]
-        victims = [run.id for run in named] + _beating(desk, beats)
+    victims, beats = await _meant(desk, body)
     removed = await _all(desk, beats, HeartbeatRemoved)
     cancelled = await _all(
         desk, victims, lambda now, run: CancelRequested(now, run, force=body.force)
     )
     return Killed(runs=tuple(cancelled), heartbeats=tuple(removed))
+
+
+async def _meant(desk: Desk, body: Kill) -> tuple[list[str], list[str]]:
+    """Runs, and heartbeats."""
+    fleet = desk.supervisor.fleet
+    unended = [run for run in fleet.runs.values() if not isinstance(run.state, Ended)]
+    if body.all:
+        return [run.id for run in unended], list(fleet.heartbeats)
+    beats = [name for name in body.runs if name in fleet.heartbeats]
+    victims = [(await desk.find(text)).id for text in body.runs if text not in beats]
+    if body.fleet is not None:
+        of_fleet = await fleets.unended_of(desk, body.fleet, unended)
+        of_fleet = of_fleet or await fleets.newest_of(desk, body.fleet)  # or there is none
+        victims += [run.id for run in of_fleet]
+        beats += await fleets.heartbeats_of(desk, body.fleet)
+    return victims + _beating(desk, beats), beats
 
 
 def _beating(desk: Desk, names: Sequence[str]) -> list[str]:
@@ -129,7 +139,11 @@ async def _retry(desk: Desk, body: Again, run: Run) -> Submission:
         await desk.aside(lambda: r.check_directory(str(recipe.directory)))
         spec = structs.replace(run.spec, id=new, needs=(), heartbeat=None, **_going_on(run, body))
         environment = r.outside_environment(body.environment)
-        labels = {**recipe.labels, r.KEY_LABEL: body.key, **_labels_after(run, recipe, body)}
+        labels = {
+            **_of_its_fleet(recipe),
+            r.KEY_LABEL: body.key,
+            **_labels_after(run, recipe, body),
+        }
         once_more = replace(recipe, environment=environment, labels=labels)
         desk.ids.add((new,))
         raise_any(
@@ -143,6 +157,14 @@ def _going_on(run: Run, body: Again) -> dict[str, Any]:
     if body.from_start or not has_more(run):
         return {"first_step": 0, "first_in_doubt": False}
     return {"first_step": run.steps_done, "first_in_doubt": run.in_doubt}
+
+
+def _of_its_fleet(recipe: Recipe) -> dict[str, str]:
+    """It stays one of them, under the submission that they came with."""
+    labels = dict(recipe.labels)
+    if r.FLEET_LABEL in labels:
+        labels.setdefault(fleets.FLEET_KEY_LABEL, labels[r.KEY_LABEL])
+    return labels
 
 
 def _labels_after(run: Run, recipe: Recipe, body: Again) -> dict[str, str]:

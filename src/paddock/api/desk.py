@@ -25,7 +25,8 @@ from .bodies import Bodies
 from .defaults import DefaultsOf
 from .known import KnownIds, TrustedDirectories
 from .problems import Declined, ambiguous, not_found
-from .repositories import Sizes
+from .projects import Projects
+from .repositories import Repositories
 from .telling import Told
 
 T = TypeVar("T")
@@ -124,7 +125,8 @@ class Desk:
         self.defaults = DefaultsOf()
         self.ids = KnownIds(supervisor)
         self.trusted = TrustedDirectories(facts.places.state)
-        self.sizes = Sizes()
+        self.projects = Projects()
+        self.repositories = Repositories()
         # Submissions by their key, with those that wait for the end of the first.
         self.under_way: dict[str, list[asyncio.Future[None]]] = {}
         self.closing = asyncio.Event()  # set: whoever waits is answered with what is true now

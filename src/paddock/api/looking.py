@@ -23,7 +23,7 @@ from paddock.wire.views import (
     WhyView,
 )
 
-from . import views_of
+from . import fleets, views_of
 from .asking import Asked
 from .bodies import MIB
 from .desk import Desk
@@ -88,6 +88,8 @@ async def runs(desk: Desk, asked: Asked) -> list[RunView]:
         raise bad_request(f"state: found {state[:20]!r}; allowed: {', '.join(STATES)}")
     limit = asked.whole("limit", most=MOST_LISTED)
     found = [] if state == "ended" else _unended(desk, asked, state)
+    if (fleet := asked.text("fleet")) is not None:
+        found = await fleets.unended_of(desk, fleet, found)
     if state in (None, "ended") and (asked.flag("all") or state == "ended"):
         left = ENDED_LISTED if limit is None else max(0, limit - len(found))
         found += await _ended(desk, asked, left)
@@ -106,6 +108,8 @@ def _unended(desk: Desk, asked: Asked, state: str | None) -> list[Run]:
 
 
 async def _ended(desk: Desk, asked: Asked, limit: int) -> Iterable[Run]:
+    if (fleet := asked.text("fleet")) is not None:
+        return await fleets.ended_of(desk, fleet, most=limit)
     wanted = Wanted(name=asked.text("name"), group=asked.text("group"))
     return await desk.supervisor.look(lambda store: store.ended(wanted, limit=limit))
 
@@ -126,11 +130,14 @@ async def _views(desk: Desk, found: list[Run]) -> list[RunView]:
 async def wait(desk: Desk, asked: Asked) -> list[RunView]:
     """Answers when all of them have ended or the time is over, with what they are then."""
     body = await asked.body(Await, most=MIB)
-    if not body.runs or len(body.runs) > MOST_AWAITED:
-        raise bad_request(f"runs: allowed: 1 to {MOST_AWAITED:,} of them")
+    if bool(body.runs) == (body.fleet is not None) or len(body.runs) > MOST_AWAITED:
+        raise bad_request(f"runs: allowed: 1 to {MOST_AWAITED:,} of them, or a fleet instead")
     if not 0 <= body.timeout_s <= LONGEST_WAIT_S:
         raise bad_request(f"timeout_s: allowed: 0 to {LONGEST_WAIT_S:g}")
-    found = [await desk.find(text) for text in body.runs]
+    if body.fleet is not None:
+        found = await fleets.newest_of(desk, body.fleet)
+    else:
+        found = [await desk.find(text) for text in body.runs]
     # Also those that have ended: an end counts when it is remembered.
     await _until_ended(desk, asked, {run.id for run in found}, within_s=body.timeout_s)
     known = desk.supervisor.fleet.runs

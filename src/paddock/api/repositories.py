@@ -1,27 +1,28 @@
 """The repositories of a submission: are they there, how large are they, what follows from it.
 
-Looks at files and starts git: never in the loop's thread. An address is looked at by nobody
-before its run begins; what it may hold besides is in no answer and in no label.
+Looks at files and starts git: never in the loop's thread. Of an address only its branches are
+asked for, and only if it answers at once; a password in it is in no answer and in no label.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Generic, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
 
 from paddock.core.units import MIB
-from paddock.supervisor.grounds import ADDRESS, REPOSITORY_LABEL, Wanted
+from paddock.supervisor.wanted import ADDRESS, REPOSITORY_LABEL, Wanted
 from paddock.wire.run_request import RunRequest
-from paddock.workspaces.errors import GitTimedOut, WorkspaceError
+from paddock.workspaces import remotes
+from paddock.workspaces.errors import GitTimedOut, NotThere, WorkspaceError
 from paddock.workspaces.secrets import is_address, parted, without_secrets
-from paddock.workspaces.size_rules import Level, judge, timeout_factor
+from paddock.workspaces.size_rules import FLAGS, Level, judge, timeout_factor
 from paddock.workspaces.sizes import Size, measure
 from paddock.workspaces.worktrees import find_source, resolve
 
@@ -30,9 +31,10 @@ from .problems import Declined, bad_request, large, refused, trouble
 
 SECRET_LABEL: Final = "repo_secret"  # the label's address is not all of it
 PATIENCE_S: Final = 45.0  # below the client's: a tree of 100,000 files on a cold disk takes seconds
+ADDRESSES_S: Final = 20.0  # for all of a submission together; each has `remotes.ASK_S`
 KEPT_S: Final = 10.0
 MOST_KEPT: Final = 256
-_FLAGS: Final = "--yes, --shallow or --sparse DIR; in a file any_size, shallow or sparse"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,53 +45,85 @@ class Seen:
     notes: tuple[str, ...] = ()
 
 
-class Sizes:
-    """Measured once, however many runs of the same repository come within some seconds."""
+class Lately(Generic[T]):
+    """Found out once, however many runs of the same repository come within some seconds."""
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._guard = threading.Lock()
-        self._turns: dict[str, threading.Lock] = {}
-        self._kept: dict[str, tuple[float, Size]] = {}
+        self._turns: dict[Hashable, threading.Lock] = {}
+        self._kept: dict[Hashable, tuple[float, T]] = {}
 
-    def of(self, path: str) -> Size:
+    def of(self, what: Hashable, find: Callable[[], T]) -> T:
         with self._guard:
             if len(self._turns) >= MOST_KEPT:
                 self._turns.clear()
                 self._kept.clear()
-            turn = self._turns.setdefault(path, threading.Lock())
+            turn = self._turns.setdefault(what, threading.Lock())
         with turn:
-            known = self._kept.get(path)
+            known = self._kept.get(what)
             if known is not None and self._now() - known[0] < KEPT_S:
                 return known[1]
-            size = measure(Path(path))
-            self._kept[path] = (self._now(), size)
-            return size
+            found = find()
+            self._kept[what] = (self._now(), found)
+            return found
+
+
+class Repositories:
+    """What is asked of them before a run is taken."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._sizes: Lately[Size] = Lately(now)
+        self._answers: Lately[WorkspaceError | None] = Lately(now)
+
+    def size(self, path: str) -> Size:
+        return self._sizes.of(path, lambda: measure(Path(path)))
+
+    def problem(self, address: str, branch: str | None) -> WorkspaceError | None:
+        """NotThere, or why it could not be asked; one that does not answer is not asked at once
+        again."""
+        return self._answers.of((address, branch), lambda: _asked(address, branch))
+
+
+def _asked(address: str, branch: str | None) -> WorkspaceError | None:
+    try:
+        remotes.check(address, branch)
+    except WorkspaceError as error:
+        return error
+    return None
 
 
 # -- before it is taken -------------------------------------------------------------------------
 
 
 def look(
-    requests: Sequence[RunRequest], given: Mapping[str | None, Given], sizes: Sizes | None
+    requests: Sequence[RunRequest],
+    given: Mapping[str | None, Given],
+    repositories: Repositories | None,
 ) -> Seen:
-    """In a thread. `sizes`: None where there are no workspaces."""
+    """In a thread. `repositories`: None where there are no workspaces."""
     asking = [request for request in requests if request.repo is not None]
-    if asking and sizes is None:
+    if asking and repositories is None:
         raise bad_request(
             f"{asking[0].name}: this daemon has no workspaces: say the directory to run in (dir)"
         )
     factors: dict[str, float] = {}
     notes: dict[str, None] = {}
     looked: set[tuple[str, str | None]] = set()
+    give_up_at = time.monotonic() + ADDRESSES_S
     for request in asking:
-        assert request.repo is not None and sizes is not None
+        assert request.repo is not None and repositories is not None
         if (request.repo, request.branch) not in looked:
-            _check_place(request)
             looked.add((request.repo, request.branch))
+            if is_address(request.repo):
+                _check_address(request)
+                note = _ask_address(request, repositories, give_up_at)
+                notes |= {note: None} if note else {}
+            else:
+                _check_place(request)
         if is_address(request.repo):
             continue
-        size = _size(request, sizes)
+        size = _size(request, repositories)
         factors[request.repo] = timeout_factor(size)
         note = _judged(request, size, given[request.performance_profile])
         if note:
@@ -100,9 +134,6 @@ def look(
 def _check_place(request: RunRequest) -> None:
     """Is it a repository at all, and is the branch there?"""
     assert request.repo is not None
-    if is_address(request.repo):
-        _check_address(request)
-        return
     if not request.repo.startswith("/"):
         raise bad_request(f"{request.name}: repo: allowed: an absolute path, or an address")
     try:
@@ -122,10 +153,23 @@ def _check_address(request: RunRequest) -> None:
         raise bad_request(f"{request.name}: repo: found what is no address; allowed: {allowed}")
 
 
-def _size(request: RunRequest, sizes: Sizes) -> Size:
+def _ask_address(request: RunRequest, repositories: Repositories, give_up_at: float) -> str:
+    """What is said of one that could not be asked: it may be there when the run begins."""
+    assert request.repo is not None
+    problem: WorkspaceError | None = WorkspaceError("too many others did not answer")
+    if time.monotonic() < give_up_at:
+        problem = repositories.problem(request.repo, request.branch)
+    if isinstance(problem, NotThere):
+        raise bad_request(f"{request.name}: repo: {problem}")
+    shown = without_secrets(parted(request.repo).url)
+    told = f"{shown} could not be asked for its branches, so its run will find out: {problem}"
+    return "" if problem is None else told
+
+
+def _size(request: RunRequest, repositories: Repositories) -> Size:
     assert request.repo is not None
     try:
-        return sizes.of(request.repo)
+        return repositories.size(request.repo)
     except WorkspaceError as error:
         raise _declined(request, error) from None
 
@@ -143,14 +187,14 @@ def _judged(request: RunRequest, size: Size, given: Given) -> str:
     if found.level is not Level.ASK:
         return found.because
     if not (request.any_size or request.shallow or request.sparse):
-        raise large(f"{request.name}: {found.because} ({_FLAGS})")
+        raise large(f"{request.name}: {found.because} ({FLAGS})")
     return ""
 
 
 # -- what its recipe gets -----------------------------------------------------------------------
 
 
-def labels_of(request: RunRequest) -> dict[str, str]:
+def labels_of(request: RunRequest, *, max_bytes: int) -> dict[str, str]:
     if request.repo is None:
         return {}
     plain = _without_password(request.repo)
@@ -160,6 +204,8 @@ def labels_of(request: RunRequest) -> dict[str, str]:
         shallow=request.shallow,
         sparse=request.sparse,
         submodules=request.submodules,
+        any_size=request.any_size,
+        ask_mb=max_bytes // MIB,
     )
     found = {REPOSITORY_LABEL: msgspec.json.encode(wanted).decode()}
     return found if plain == request.repo else {**found, SECRET_LABEL: "1"}

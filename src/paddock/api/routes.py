@@ -40,6 +40,7 @@ _ALL: Final = (
     Query("limit", "integer", "so many at most"),
     Query("name", "string", "only those of this name"),
     Query("group", "string", "only those of this group"),
+    Query("fleet", "string", "only those that came with fleets of this name"),
 )
 _LOG: Final = (
     Query("from", "integer", "begin at this byte"),

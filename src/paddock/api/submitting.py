@@ -19,6 +19,7 @@ from paddock.core.run import Ended, Outcome, RunSpec
 from paddock.core.submission import cannot_ever_fit
 from paddock.ports import Recipe
 from paddock.supervisor.thoughts import Answer
+from paddock.supervisor.wanted import FLEETING_LABEL
 from paddock.wire.fleet_file import MOST_HEARTBEATS, MOST_RUNS
 from paddock.wire.run_checks import check_environment, check_heartbeat, check_run
 from paddock.wire.run_request import HeartbeatRequest, RunRequest, to_spec
@@ -205,8 +206,9 @@ def _look(desk: Desk, body: Submit) -> Looked:
     every = _every(body)
     for directory in _places(body, every):
         r.check_directory(directory)
-        desk.trusted.look_at(directory)
     given, seen = _ground(desk, body, every)
+    for directory in _places(body, every):
+        desk.trusted.look_at(directory)  # last: whoever trusts it relies on what was seen
     return Looked(ids, given, r.stdin_of(body.stdin, desk.facts.places), seen)
 
 
@@ -214,8 +216,9 @@ def _ground(
     desk: Desk, body: Submit, every: Sequence[RunRequest]
 ) -> tuple[dict[str | None, Given], Seen]:
     given = _given(desk, body, every)
-    sizes = None if desk.facts.workspaces is None else desk.sizes
-    return given, repositories.look(every, given, sizes)
+    desk.projects.look_at(_places(body, every))
+    known = None if desk.facts.workspaces is None else desk.repositories
+    return given, repositories.look(every, given, known)
 
 
 def _given(desk: Desk, body: Submit, every: Sequence[RunRequest]) -> dict[str | None, Given]:
@@ -250,7 +253,7 @@ async def _plan(desk: Desk, body: Submit, looked: Looked) -> Plan:
         # Names need not be unique, so each run brings its own id along.
         own = {need: outside.get(need) or ids[need] for need in request.needs}
         ids_of = own | {request.name: run}
-        spec, driver = _spec(desk, request, given, ids_of, factor=looked.factor(request))
+        spec, driver = _spec(desk, request, looked, ids=ids_of, of=of)
         plan.specs.append(spec)
         plan.recipes[run] = r.recipe_of(request, of, given.run, driver=driver)
         if number % AT_ONCE == 0:
@@ -262,13 +265,15 @@ async def _plan(desk: Desk, body: Submit, looked: Looked) -> Plan:
 
 
 def _spec(
-    desk: Desk, request: RunRequest, given: Given, ids: Mapping[str, str], *, factor: float
+    desk: Desk, request: RunRequest, looked: Looked, *, ids: Mapping[str, str], of: r.Sent
 ) -> tuple[RunSpec, str]:
-    supervisor = desk.supervisor
+    supervisor, given = desk.supervisor, looked.given[request.performance_profile]
+    factor = looked.factor(request)
     policy, drivers = supervisor.fleet.policy.timeouts, supervisor.drivers
     driver = r.driver_of(request, given.run.driver, supervisor.default_driver, drivers)
     hard_wall = drivers[driver].guarantees.hard_memory_wall
-    spec = to_spec(request, given.run, ids=ids, hard_wall=hard_wall)
+    project = desk.projects.name(request.dir or str(of.directory))
+    spec = to_spec(request, given.run, ids=ids, hard_wall=hard_wall, project=project)
     if spec.hard_timeout_s is None and given.simple_s != policy.simple_s:
         # The core guesses by the daemon's settings; these are the project's or the profile's.
         own_s = given.simple_s * TIMES_SIMPLE[spec.complexity] * factor
@@ -284,15 +289,16 @@ def _plan_beat(
     request = replace(heartbeat.run, priority="low")
     given = looked.given[request.performance_profile]
     ids = {request.name: request.name}
-    spec, driver = _spec(desk, request, given, ids, factor=looked.factor(request))
+    spec, driver = _spec(desk, request, looked, ids=ids, of=of)
     fleet = desk.supervisor.fleet
     problem = cannot_ever_fit(spec.limit_bytes, fleet.policy)
     if problem is not None:
         raise refused(f"{spec.name}: {problem}")
     recipe = r.recipe_of(request, of, given.run, driver=driver)
+    labels = {**recipe.labels, FLEETING_LABEL: "1"} if request.repo else recipe.labels
     if looked.ids:
-        runs = " ".join(run for run, _ in looked.ids)
-        recipe = replace(recipe, labels={**recipe.labels, r.WHILE_LABEL: runs})
+        labels = {**labels, r.WHILE_LABEL: " ".join(run for run, _ in looked.ids)}
+    recipe = replace(recipe, labels=labels)
     if spec.id in fleet.heartbeats:
         plan.notes.append(f"there was a heartbeat {spec.name} already; this one takes its place")
     plan.beats.append((spec, heartbeat.every_s, recipe))

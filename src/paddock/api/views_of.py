@@ -39,6 +39,8 @@ from paddock.wire.views import (
 FIRST_IN_LINE: Final = 5  # of the queue, in a status
 # A sentence costs 30 times what a place does, and nobody reads the 101st.
 SENTENCES: Final = 100
+# A use counts as the upper edge of its bin (`core.sizing`), which may lie beyond its own wall.
+BIN: Final = 1.03
 
 
 def state_word(state: State) -> StateWord:
@@ -146,6 +148,7 @@ def status_view(supervisor: Supervisor) -> StatusView:
             expected_bytes=fleet.demand.expected_bytes,
             used_bytes=fleet.demand.sums.used_bytes,
             max_agents=fleet.policy.max_agents,
+            max_agents_by=fleet.policy.max_agents_by,
         ),
         counts=_counts(supervisor),
         queue=QueueView(
@@ -196,13 +199,17 @@ def _heartbeat(fleet: Fleet, each: Heartbeat) -> HeartbeatView:
 
 
 def breakers(fleet: Fleet, *, all_of_them: bool) -> Iterator[BreakerView]:
-    """Those that hold something up, or all that saw a failure."""
+    """Those that hold something up, or all whose failures still count."""
+    names: dict[str, str] | None = None
     for name, group in fleet.groups.items():
-        told = (
-            group.breaker.failed_at if all_of_them else isinstance(group.breaker, Open | HalfOpen)
-        )
-        if told:
-            yield breaker_view(fleet, name, group.breaker)
+        holds = isinstance(group.breaker, Open | HalfOpen)
+        if not holds and not (all_of_them and group.breaker.failed_at):
+            continue
+        view = breaker_view(fleet, name, group.breaker)
+        if holds or view.failures:
+            names = _last_runs(fleet) if names is None else names
+            view.last_run = names.get(name)
+            yield view
 
 
 def breaker_view(fleet: Fleet, group: str, breaker: Breaker) -> BreakerView:
@@ -214,7 +221,19 @@ def breaker_view(fleet: Fleet, group: str, breaker: Breaker) -> BreakerView:
         case HalfOpen(probe=probe):
             return BreakerView(group=group, state="half_open", failures=failures, probe=probe)
         case _:
+            since_at = fleet.now - fleet.policy.breaker.window_s
+            failures = sum(at > since_at for at in breaker.failed_at)
             return BreakerView(group=group, state="closed", failures=failures)
+
+
+def _last_runs(fleet: Fleet) -> dict[str, str]:
+    """By group, the name of the newest that is known; after a restart they are in no order."""
+    newest: dict[str, Run] = {}
+    for run in fleet.runs.values():
+        known = newest.get(run.spec.group)
+        if known is None or run.sequence > known.sequence:
+            newest[run.spec.group] = run
+    return {group: run.spec.name for group, run in newest.items()}
 
 
 def memory_views(fleet: Fleet) -> tuple[MemoryView, ...]:
@@ -234,21 +253,26 @@ def memory_views(fleet: Fleet) -> tuple[MemoryView, ...]:
 
 
 def learned_views(fleet: Fleet) -> tuple[LearnedView, ...]:
-    known = sorted(fleet.groups.items())
-    return tuple(_learned(fleet, name, group) for name, group in known if group.size.ended)
+    known, names = sorted(fleet.groups.items()), _last_runs(fleet)
+    return tuple(
+        _learned(fleet, name, group, names.get(name)) for name, group in known if group.size.ended
+    )
 
 
-def _learned(fleet: Fleet, name: str, group: Group) -> LearnedView:
+def _learned(fleet: Fleet, name: str, group: Group, last_run: str | None) -> LearnedView:
     """Asks the sums, not the model: that one may renew itself when it is asked."""
     size, demand = group.size, fleet.demand
     learned = demand.learned(name)
     largest = max((used for used, _ in size.histogram.sizes()), default=0.0)
+    if largest < size.limit_bytes * BIN:
+        largest = min(largest, size.limit_bytes)
     return LearnedView(
         group=name,
         attempts=size.ended,
         typical_bytes=demand.typical_bytes(name, size.limit_bytes) if learned else None,
         peak_bytes=int(largest),
         limit_bytes=size.limit_bytes,
+        last_run=last_run,
     )
 
 

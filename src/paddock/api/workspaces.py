@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final, TypeVar
 
 import msgspec
@@ -13,9 +12,8 @@ from paddock.supervisor.loop import Supervisor
 from paddock.wire.views import ClearedView, ClearedWord, ClearWorkspaces, DiffView, WorkspaceView
 from paddock.workspaces.changes import Diff
 from paddock.workspaces.clearing import Judged
-from paddock.workspaces.errors import Busy, GitFailed, GitTimedOut, WorkspaceError
-from paddock.workspaces.facts import gather
-from paddock.workspaces.keeping import Keep, Removable, verdict
+from paddock.workspaces.errors import BrokenOff, Busy, GitFailed, GitTimedOut, WorkspaceError
+from paddock.workspaces.keeping import Removable
 from paddock.workspaces.records import Record, State
 from paddock.workspaces.room import Room
 
@@ -29,7 +27,7 @@ T = TypeVar("T")
 # git itself has five minutes a command, and a look into hundreds of workspaces takes some.
 PATIENCE_S: Final = 600.0
 MOST_DIFF_BYTES: Final = 16 << 20
-_OF_RUNS: Final = (State.MAKING, State.TAKEN, State.IDLE)
+_OF_RUNS: Final = (State.MAKING, State.TAKEN, State.IDLE, State.GOING)
 
 
 async def diff(desk: Desk, asked: Asked) -> Ready:
@@ -81,17 +79,8 @@ def _view(room: Room, record: Record, names: Mapping[str, str]) -> WorkspaceView
 
 async def check_workspaces(desk: Desk, _asked: Asked) -> list[ClearedView]:
     """What keeps each from being removed: what is in it first, then that it is not yet time."""
-    room = _room(desk)
-    judged = await _aside(desk, lambda: [_looked_into(room, one) for one in room.gc(dry_run=True)])
+    judged = await _aside(desk, _room(desk).check)
     return await _cleared(desk, judged, dry_run=True)
-
-
-def _looked_into(room: Room, one: Judged) -> Judged:
-    record = room.record(one.name) if one.state is State.IDLE else None
-    if record is None or isinstance(one.verdict, Removable):
-        return one
-    inside = verdict(gather(record, one.path))
-    return replace(one, verdict=inside) if isinstance(inside, Keep) else one
 
 
 async def clear_workspaces(desk: Desk, asked: Asked) -> list[ClearedView]:
@@ -134,7 +123,7 @@ def _room(desk: Desk) -> Room:
 async def _aside(desk: Desk, work: Callable[[], T]) -> T:
     try:
         return await desk.aside(work, within_s=PATIENCE_S)
-    except (Busy, GitTimedOut) as error:
+    except (BrokenOff, Busy, GitTimedOut) as error:
         raise trouble(str(error)) from None
     except GitFailed as error:
         raise refused(str(error)) from None

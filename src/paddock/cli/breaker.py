@@ -22,6 +22,7 @@ _COLUMNS = (
     Column("failures", right=True),
     Column("one may try", right=True),
     Column("probe"),
+    Column("last run", gives_way=2, leaves=1),
 )
 _COLOURS = {"open": "red", "half_open": "yellow", "closed": "green"}
 
@@ -32,8 +33,8 @@ _COLOURS = {"open": "red", "half_open": "yellow", "closed": "green"}
 def command(ctx: click.Context, as_json: bool) -> None:
     """Show the groups that failed of late and their breakers; `reset GROUP` closes one.
 
-    A group (agent, repository, role) that fails again and again starts nothing for a while, and
-    then one run as a probe.
+    A group (agent, project, role; --group names one) that fails again and again starts nothing
+    for a while, and then one run as a probe. Failures that no longer count are not shown.
 
     \b
     Examples:
@@ -75,4 +76,5 @@ def reset(group: str, as_json: bool) -> None:
 def _row(view: BreakerView) -> Row:
     left = "-" if view.retry_in_s is None else f"in {format_duration(max(0.0, view.retry_in_s))}"
     state = Cell(view.state.replace("_", " "), _COLOURS[view.state])
-    return (safe(view.group), state, str(view.failures), left, safe(view.probe or "-"))
+    probe, last = safe(view.probe or "-"), safe(view.last_run or "-")
+    return (safe(view.group), state, str(view.failures), left, probe, last)

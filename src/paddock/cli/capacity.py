@@ -11,6 +11,8 @@ import click
 
 from paddock.cli.exits import CommandError
 from paddock.cli.params import AGENT_SIZE, HOST_SIZE, SIZE
+from paddock.cli.printing import terminal_width
+from paddock.cli.tables import fold
 from paddock.core.capacity import (
     DEFAULT_AGENT_BYTES,
     Capacity,
@@ -20,6 +22,7 @@ from paddock.core.capacity import (
     matrix,
     nominal_total,
 )
+from paddock.core.policy import Policy
 from paddock.core.units import GIB, TIB, format_size
 from paddock.host.memory import MemoryUnreadable, read_memory
 
@@ -53,11 +56,15 @@ def command(
     except ValueError as error:
         raise CommandError(str(error)) from error
     rows = matrix(each)
+    policy = _policy_here(measured) if ram_bytes is None else None
     warnings = list(_warnings(cap, explicit=agent_bytes is not None))
     if as_json:
-        click.echo(json.dumps(_as_json(cap, rows), indent=2))
+        allowed = None if policy is None else policy.max_agents
+        click.echo(json.dumps(_as_json(cap, rows) | {"allowed_agents": allowed}, indent=2))
     else:
-        click.echo("\n".join([*_sum_in_words(cap, host), "", *_table(rows)]))
+        width = terminal_width()
+        said = [line for text in _in_words(cap, host, policy) for line in fold(text, width)]
+        click.echo("\n".join([*said, "", *_table(rows)]))
     for warning in warnings:
         click.echo(f"paddock: {warning}", err=True)
 
@@ -73,6 +80,18 @@ def this_machine(root: Path = Path("/")) -> tuple[str, int]:
     if memory.limited_by is None:
         return "This machine", memory.total_bytes
     return f"This machine, limited by {memory.limited_by},", memory.total_bytes
+
+
+def _policy_here(measured_bytes: int) -> Policy | None:
+    """What is configured for this machine; what is wrong in it is for `config check` to say."""
+    from paddock.config.layers import load_settings
+    from paddock.config.mistakes import ConfigError
+    from paddock.config.policy import to_policy
+
+    try:
+        return to_policy(load_settings(None), measured_bytes)
+    except ConfigError:
+        return None
 
 
 def _default_agent(measured_bytes: int, reserve_bytes: int | None) -> int:
@@ -93,6 +112,24 @@ def _warnings(cap: Capacity, *, explicit: bool) -> Iterable[str]:
             f"counted with {format_size(cap.per_agent_bytes)} for an agent: the usual "
             f"{format_size(DEFAULT_AGENT_BYTES)} would not fit this host"
         )
+
+
+def _in_words(cap: Capacity, host: str, policy: Policy | None) -> Iterable[str]:
+    yield from _sum_in_words(cap, host)
+    if policy is not None and cap.fits:
+        yield _allowed(cap, policy)
+
+
+def _allowed(cap: Capacity, policy: Policy) -> str:
+    """The sum is for full sizes, the configured number for all: both are true at once."""
+    by, more = policy.max_agents_by, policy.more_agents_by
+    known = f"{by}; {more}" if more else by
+    if policy.max_agents is not None and policy.max_agents <= cap.max_agents:
+        return f"At once are allowed here: {policy.max_agents} ({known})."
+    most = "as many as fit"
+    if policy.max_agents is not None:
+        most = f"{policy.max_agents} at once at most ({known})"
+    return f"Agents known to need less than {_exact(cap.per_agent_bytes)} may be more: {most}."
 
 
 def _sum_in_words(cap: Capacity, host: str) -> Iterable[str]:

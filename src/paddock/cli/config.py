@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from paddock.cli.connecting import door
 from paddock.cli.exits import CommandError, ExitCode
 from paddock.cli.printing import terminal_width
 from paddock.cli.tables import cut, fold
@@ -55,14 +56,15 @@ def show(profile: str | None, as_json: bool) -> int:
 
     try:
         settings = load_settings(Path.cwd(), profile=profile)
-        total = _total_bytes()
+        total, at_once = _total_bytes(), _daemons_agents()
         notes = _notes(settings, total)
     except ConfigError as error:
         return _report(error, as_json=as_json)
     if as_json:
-        click.echo(json.dumps(_as_json(settings, notes), indent=2))
+        known = _as_json(settings, notes) | {"max_agents_of_daemon": at_once}
+        click.echo(json.dumps(known, indent=2))
     else:
-        click.echo("\n".join(_table(settings, total)))
+        click.echo("\n".join(_table(settings, total, at_once)))
     for note in notes:
         click.echo(f"paddock: {note}", err=True)
     return ExitCode.DONE
@@ -112,30 +114,35 @@ def schema_command(_as_json: bool) -> None:
 
 
 @command.command("init")
+@click.option("--user", "of_user", is_flag=True, help="The user's own file, for all projects.")
 @_JSON
-def init(as_json: bool) -> None:
-    """Write a commented .paddock/config.yaml here. Never overwrites one.
+def init(of_user: bool, as_json: bool) -> None:
+    """Write a commented .paddock/config.yaml here, or the user's file. Never overwrites one.
 
     \b
-    Example:
+    Examples:
       paddock config init
+      paddock config init --user
     """
-    from paddock.config.layers import PROJECT_FILE
+    from paddock.config.layers import PROJECT_FILE, user_file
     from paddock.config.reference import starter
 
-    PROJECT_FILE.parent.mkdir(exist_ok=True)
+    path = user_file() if of_user else PROJECT_FILE
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         # "x": also when two do it at once, or where a symbolic link leads elsewhere.
-        with PROJECT_FILE.open("x", encoding="utf-8") as file:
-            file.write(starter())
+        with path.open("x", encoding="utf-8") as file:
+            file.write(starter("this user" if of_user else "this project"))
     except FileExistsError:
         raise CommandError(
-            f"{PROJECT_FILE} is already there and stays as it is; edit it, or move it away first"
+            f"{path} is already there and stays as it is; edit it, or move it away first"
         ) from None
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror}") from None
     if as_json:
-        click.echo(json.dumps({"path": str(PROJECT_FILE.absolute())}))
+        click.echo(json.dumps({"path": str(path.absolute())}))
     else:
-        click.echo(f"wrote {PROJECT_FILE}: every key with its default, commented out")
+        click.echo(f"wrote {path}: every key with its default, commented out")
 
 
 def _check(files: Sequence[Path], profile: str | None) -> list[str]:
@@ -180,6 +187,17 @@ def _total_bytes() -> int | None:
         return None  # then there is nothing to hold the values against
 
 
+def _daemons_agents() -> int | None:
+    """At once, as the daemon that runs has it; none is started for it."""
+    from paddock.client.errors import ClientError
+
+    try:
+        with door()(start=False) as client:
+            return client.status().fleet.max_agents
+    except ClientError:
+        return None
+
+
 def _notes(settings: Settings, total_bytes: int | None) -> list[str]:
     from paddock.config.policy import notes
 
@@ -192,26 +210,31 @@ def _rows(settings: Settings) -> Iterable[tuple[Setting[Any], Held]]:
     return [(setting, settings.where(setting)) for setting in SETTINGS]
 
 
-def _agents_source(settings: Settings, total_bytes: int | None) -> str:
-    from paddock.config.policy import agents_at_once
-    from paddock.config.settings import MAX_AGENTS
+def _agents_source(settings: Settings, total_bytes: int | None, of_daemon: int | None) -> str:
+    from paddock.config.at_once import agents_at_once
+    from paddock.config.settings import MAX_AGENTS, MEMORY_LIMIT
 
     source, cap = settings.where(MAX_AGENTS).source, settings.agents_cap
     if cap.value is not None:
         source += f"; at most {cap.value} by {cap.source}"
+    configured = [each for each in (settings[MAX_AGENTS], cap.value) if each is not None]
+    if of_daemon is not None and of_daemon != min(configured, default=None):
+        source += f"; {of_daemon} by the daemon that runs"
     if total_bytes is not None:
-        source += f"; {agents_at_once(settings, total_bytes).safe} safe on this host"
+        size = MEMORY_LIMIT.kind.show(settings[MEMORY_LIMIT])
+        safe = agents_at_once(settings, total_bytes).safe
+        source += f"; {safe} of {size} are safe on this host, more of smaller ones"
     return source
 
 
-def _table(settings: Settings, total_bytes: int | None) -> Iterable[str]:
+def _table(settings: Settings, total_bytes: int | None, of_daemon: int | None) -> Iterable[str]:
     from paddock.config.settings import MAX_AGENTS
 
     cells = [("performance_profile", str(settings.profile.value), settings.profile.source)]
     for setting, held in _rows(settings):
         source = held.source
         if setting is MAX_AGENTS:
-            source = _agents_source(settings, total_bytes)
+            source = _agents_source(settings, total_bytes, of_daemon)
         cells.append((setting.key, setting.kind.show(held.value), source))
     yield from _aligned(cells, terminal_width())
 

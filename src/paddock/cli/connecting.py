@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 import click
 
 from .exits import CommandError, ExitCode
-from .printing import safe
+from .printing import note, safe
 
 if TYPE_CHECKING:
     from paddock.client import Client
@@ -50,7 +51,13 @@ def open_client(*, start: bool) -> AbstractContextManager[Client]:
         from paddock.client.starting import ensure_daemon
 
         ensure_daemon(places)
-    return Client(places)
+    return Client(places, on_silence=_say_silent)
+
+
+@cache
+def _say_silent() -> None:
+    """Once a command, instead of half a minute of nothing; the answer is still waited for."""
+    note("the daemon does not answer; if it hangs, its keeper starts another after 30 s")
 
 
 def explained(error: ClientError) -> CommandError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -15,6 +16,7 @@ from .connecting import door, explained
 from .exits import ExitCode
 from .params import DURATION
 from .printing import coloured, counted, echo_json, note, paint, safe, terminal_width
+from .run_options import here_directory
 from .tables import fold
 
 if TYPE_CHECKING:
@@ -73,8 +75,7 @@ def command(prove: bool, driver: DriverWord | None, within_s: float, as_json: bo
             _show(examined)
         proofs = None
         if prove and client is not None:
-            pen = _pen(client, examined, driver)
-            proofs = list(_proven(pen, within_s=within_s, as_json=as_json))
+            proofs = list(_proofs(client, examined, driver, within_s=within_s, as_json=as_json))
     if as_json:
         echo_json(as_object(examined, proofs))
     else:
@@ -162,8 +163,11 @@ def _given(view: DaemonView | None) -> tuple[Any, str]:
     from paddock.host.memory import MemoryUnreadable
     from paddock.host.probe import probe_for_this_machine
 
-    mistake, agents, chosen = None, 1, "auto"
+    mistake, agents, chosen, image, driver = None, 1, "auto", None, "auto"
     try:
+        # Of this directory: its project may name an image, and what is proven is what runs get.
+        here = load_settings(here_directory())
+        image, driver = here[s.CONTAINER_IMAGE], here[s.SANDBOX_DRIVER]
         settings = load_settings(None)
         chosen = settings[s.CONTAINMENT]
         total_bytes = probe_for_this_machine().read().memory.total_bytes
@@ -173,7 +177,8 @@ def _given(view: DaemonView | None) -> tuple[Any, str]:
     except MemoryUnreadable as error:
         mistake = f"this machine's memory cannot be read: {error}"
     version = None if view is None else view.version
-    return Given(find_places().state, agents, __version__, version, mistake), chosen
+    state = find_places().state
+    return Given(state, agents, __version__, version, mistake, image, driver), chosen
 
 
 def _safe_number(total_bytes: int) -> int:
@@ -185,26 +190,43 @@ def _safe_number(total_bytes: int) -> int:
 # -- the proof ----------------------------------------------------------------------------------
 
 
-def _pen(client: Client, examined: Examined, driver: DriverWord | None) -> RunPen:
+def _proofs(
+    client: Client,
+    examined: Examined,
+    driver: DriverWord | None,
+    *,
+    within_s: float,
+    as_json: bool,
+) -> Iterator[Proof]:
     from paddock.cli.doctor_pen import RunPen, container_pen
+    from paddock.host.doctor.containment import NO_IMAGE
+    from paddock.host.doctor.proofs import Proof
 
-    walls = examined.containment
-    if driver == "container":
-        return container_pen(client, examined.facts, walls)
-    return RunPen(client, walls, driver=driver)
+    given, walls = examined.facts.given, examined.containment
+    in_containers = (driver or given.driver) == "container"
+    if in_containers and not given.image:
+        found: Iterator[Proof] = iter([Proof("container", "not proven", NO_IMAGE)])
+    elif in_containers:
+        found = _proven(container_pen(client, examined.facts, walls), within_s=within_s)
+    else:
+        found = _proven(RunPen(client, walls, driver=driver), within_s=within_s)
+    said: set[str] = set()
+    for proof in found:
+        if not as_json:
+            told = "likewise" if proof.is_bad and proof.evidence in said else proof.evidence
+            _line(proof.name, f"{proof.verdict}: {told}", _VERDICTS[proof.verdict])
+        said.add(proof.evidence)
+        yield proof
 
 
-def _proven(pen: RunPen, *, within_s: float, as_json: bool) -> Iterator[Proof]:
+def _proven(pen: RunPen, *, within_s: float) -> Iterator[Proof]:
     from paddock.client.errors import ClientError
     from paddock.host.doctor.proofs import Patience, Proof, prove
 
     patience = Patience.for_all(within_s)
     pen.start_s = patience.begin_s
     try:
-        for proof in prove(pen, patience):
-            if not as_json:
-                _line(proof.name, f"{proof.verdict}: {proof.evidence}", _VERDICTS[proof.verdict])
-            yield proof
+        yield from prove(pen, patience)
     except ClientError as error:
         yield Proof("daemon", "not proven", f"it went away meanwhile: {error}")
     finally:
@@ -273,10 +295,14 @@ def _line(head: str, text: str, colour: str | None = None) -> None:
 def _summary(examined: Examined, proofs: list[Proof] | None) -> str:
     wrong = sum(problem.level == "wrong" for problem in examined.problems)
     hints = len(examined.problems) - wrong
-    parts = [f"{counted(wrong, 'thing')} wrong" if wrong else "nothing is wrong"]
+    parts = [f"{counted(wrong, 'thing')} wrong"] if wrong else []
+    if not wrong and not _bad(proofs):
+        parts.append("nothing is wrong")
     if hints:
         parts.append(counted(hints, "hint"))
     if proofs is not None:
         held = sum(proof.verdict in ("held", "late") for proof in proofs)
         parts.append(f"{held} of {counted(len(proofs), 'proof')} held")
+        found: Counter[str] = Counter(proof.verdict for proof in proofs)
+        parts += [f"{found[word]} {word}" for word in _VERDICTS if word in found and word != "held"]
     return ", ".join(parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 import shutil
 import tempfile
 import time
@@ -22,6 +22,7 @@ START_S: Final = 10.0
 END_S: Final = 5.0
 LOOK_S: Final = 0.02
 PAGE: Final = 4096
+GROUP: Final = "doctor"
 
 
 # What a process in a container sees of cgroups, v2 and v1; to write there would be to leave.
@@ -29,9 +30,10 @@ OUT_OF_A_CONTAINER: Final = ("/sys/fs/cgroup/cgroup.procs", "/sys/fs/cgroup/memo
 
 
 class RunCanary:
-    def __init__(self, client: Client, run: str) -> None:
+    def __init__(self, client: Client, run: str, name: str) -> None:
         self._client = client
         self.run = run
+        self.name = name
 
     def view(self) -> RunView:
         return self._client.run(self.run)
@@ -64,7 +66,6 @@ class RunPen:
     ) -> None:
         self._client = client
         self._driver = driver
-        self._name = f"doctor-{os.urandom(4).hex()}"
         self._canaries: list[RunCanary] = []
         self._asked: Submit | None = None
         # A container gets the directory it works in: never the whole host.
@@ -82,12 +83,12 @@ class RunPen:
         from paddock.wire.run_request import RunRequest
 
         asked = RunRequest(
-            name=f"{self._name}-{name}",
+            name=f"doctor-{name}",
             command=("/bin/sh", "-c", script),
             # Low, so that no other run has to make room for a proof; and in a group of its own, so
-            # that a death on purpose teaches nothing and opens no breaker.
+            # that a death on purpose teaches others nothing and holds none of them up.
             priority="low",
-            group=f"{self._name}/{name}",
+            group=f"{GROUP}/{name}",
             memory_bytes=WALL_BYTES,
             # The usual 75 % would hold it in v2's throttle, below the wall: seen for 15 s and more.
             memory_high_bytes=WALL_BYTES - PAGE,
@@ -97,6 +98,7 @@ class RunPen:
             dir=self._directory,
             driver=self._driver,
         )
+        self._close_breaker(name)  # of one that was ended before it could do that itself
         self._asked = submit_of([asked])
         try:
             canary = self._taken(self._asked)
@@ -107,7 +109,8 @@ class RunPen:
         return canary
 
     def _taken(self, order: Submit) -> RunCanary:
-        canary = RunCanary(self._client, self._client.submit(order).runs[0].id)
+        taken = self._client.submit(order).runs[0]
+        canary = RunCanary(self._client, taken.id, taken.name)
         self._canaries.append(canary)
         self._asked = None
         return canary
@@ -131,8 +134,16 @@ class RunPen:
         runs = [canary.run for canary in self._canaries]
         if runs:
             self._client.wait(runs, timeout_s=END_S)
+        for canary in self._canaries:
+            self._close_breaker(canary.name.removeprefix("doctor-"))
         if self._directory != "/":
             shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _close_breaker(self, name: str) -> None:
+        from paddock.client.errors import NotFound
+
+        with contextlib.suppress(NotFound):
+            self._client.reset_breaker(f"{GROUP}/{name}")
 
 
 def container_pen(client: Client, facts: Facts, walls: Containment) -> RunPen:

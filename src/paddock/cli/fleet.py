@@ -32,7 +32,7 @@ def command(file: str, detach: bool, strict: bool, yes: bool, as_json: bool) -> 
     """Submit a fleet file whole, show its progress, and sum it up: 0 only if all succeeded.
 
     Ctrl-C stops all its runs (twice: at once), Ctrl-\\ leaves them running. Its heartbeats end
-    with its last run; with --detach they go on until `paddock kill NAME`.
+    with its last run, or with `paddock kill NAME`; those of a file without runs only so.
 
     \b
     Examples:
@@ -46,7 +46,7 @@ def command(file: str, detach: bool, strict: bool, yes: bool, as_json: bool) -> 
         fleet = replace(fleet, runs=runs)
     answer = _submit(_of_any_size(fleet) if yes else fleet)
     if detach or not answer.runs:
-        _say_taken(answer, as_json=as_json)
+        _say_taken(answer, fleet.name, as_json=as_json)
         return ExitCode.DONE
     watched = _watch(answer, quiet=as_json)
     if as_json:
@@ -101,14 +101,19 @@ def _placed(error: ClientError, fleet: FleetFile) -> ClientError:
     return type(error)(f"{fleet.places[name]}: {error.message}", error.code)
 
 
-def _say_taken(answer: Submission, *, as_json: bool) -> None:
+def _say_taken(answer: Submission, name: str, *, as_json: bool) -> None:
     if as_json:
         echo_json(answer.runs)
     elif answer.runs:
         click.echo("\n".join(run.id for run in answer.runs))
+        note(f"the fleet {name}: paddock ls, wait or kill --fleet {name}")
     if answer.heartbeats:
-        names, go = ", ".join(answer.heartbeats), "goes" if len(answer.heartbeats) == 1 else "go"
-        note(f"{names} {go} on beating until: paddock kill {' '.join(answer.heartbeats)}")
+        names, word = (
+            ", ".join(answer.heartbeats),
+            "beats" if len(answer.heartbeats) == 1 else "beat",
+        )
+        until = "the last of these runs has ended, or: " if answer.runs else ""
+        note(f"{names} {word} until {until}paddock kill {' '.join(answer.heartbeats)}")
 
 
 def _watch(answer: Submission, *, quiet: bool) -> Watched:
@@ -119,7 +124,7 @@ def _watch(answer: Submission, *, quiet: bool) -> Watched:
 
     # With --json people's text goes to stderr, and stdout is for the list alone.
     stream = sys.stderr if quiet else sys.stdout
-    progress = Redrawn(stream) if stream.isatty() else Lines(stream)
+    progress = Redrawn(stream) if coloured(stream) else Lines(stream)
     try:
         return Watch(answer, door(), progress).watch()
     except ClientError as error:

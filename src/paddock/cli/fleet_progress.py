@@ -12,7 +12,7 @@ from paddock.core.units import format_duration
 
 from .ends import in_words, short_word
 from .printing import clock_time, coloured, counted, safe, terminal_width
-from .runs_table import memory_text, short_why, state_cell, why_text
+from .runs_table import memory_text, short_why, state_cell, why_text, without_state
 from .tables import Cell, Column, Row, cut, table
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class Lines:
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
         self._seen: dict[str, tuple[str, int]] = {}
+        self._last_at = 0.0
 
     def show(self, runs: Sequence[RunView], heartbeats: Sequence[HeartbeatView]) -> None:
         del heartbeats
@@ -42,7 +43,9 @@ class Lines:
         # Rounded: what happened in one step keeps the order of the file.
         for run in sorted(changed, key=lambda run: round(run.since_at or 0.0, 1)):
             self._seen[run.id] = (run.state, run.attempt)
-            self._write(f"{clock_time(run.since_at)} {safe(run.name)} {_change(run)}")
+            # A state that began before the last look and is only seen now comes after it.
+            self._last_at = max(self._last_at, run.since_at or 0.0)
+            self._write(f"{clock_time(self._last_at)} {safe(run.name)} {_change(run)}")
         self._stream.flush()
 
     def say(self, text: str) -> None:
@@ -122,9 +125,9 @@ def _change(run: RunView) -> str:
         return f"ended: {safe(in_words(run))}"
     again = f" (attempt {run.attempt})" if run.attempt > 1 else ""
     if run.state == "queued":
-        return f"is queued: {why_text(run)}"
+        return f"is queued{' again' if run.attempt else ''}: {why_text(run)}"
     if run.state == "stopping":
-        return f"is stopping: {safe(run.sentence)}"
+        return f"is stopping: {without_state(safe(run.sentence))}"
     return f"is {run.state}{again}"
 
 

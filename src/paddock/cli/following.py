@@ -6,9 +6,11 @@ nothing is torn in the middle, and a reader that blocks never keeps Ctrl-C from 
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,7 +22,7 @@ from paddock.core.units import format_size
 
 from .connecting import Door
 from .exits import ExitCode
-from .printing import counted, note, safe
+from .printing import coloured, counted, note, safe
 from .staying import Staying
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ WAITING_EVERY_S: Final = 1.0
 RUNNING_EVERY_S: Final = 5.0
 IN_SCRIPTS_EVERY_S: Final = 10.0  # there may be hundreds of them
 RETRIED_EVERY_S: Final = 1.0
+# `timeout` signals its child and then the group, milliseconds apart: that is one wish, not two.
+ONE_WISH_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,23 @@ class Followed:
     code: ExitCode | None = None
 
 
+class Stops:
+    """How often somebody wanted us to stop: the second time is by force."""
+
+    def __init__(self) -> None:
+        self.times = 0
+        self._terminated_at = -math.inf
+
+    def count(self, number: int) -> bool:
+        """Whether it is once more; a SIGTERM right after another is not."""
+        if number == signal.SIGTERM:
+            before, self._terminated_at = self._terminated_at, time.monotonic()
+            if self._terminated_at - before < ONE_WISH_S:
+                return False
+        self.times += 1
+        return True
+
+
 class Follower:
     def __init__(
         self, run: Taken, door: Door, *, write: Callable[[bytes], None], retries: int = 0
@@ -79,7 +100,7 @@ class Follower:
         self._mailbox: SimpleQueue[Word] = SimpleQueue()
         self._notice = Notice(sys.stderr)
         self._over = threading.Event()
-        self._asked_to_stop = 0
+        self._stops = Stops()
         self._cancelled_by = 0
 
     def follow(self) -> Followed:
@@ -112,11 +133,12 @@ class Follower:
 
     def _cancel(self, number: int) -> bool:
         """The first time politely, then by force; the third time we are no longer wanted."""
-        self._asked_to_stop += 1
+        if not self._stops.count(number):
+            return False
         self._cancelled_by = number
-        if self._asked_to_stop > 2:
+        if self._stops.times > 2:
             return True
-        force = self._asked_to_stop == 2
+        force = self._stops.times == 2
         name = self._run.name
         again = "; Ctrl-C again kills it" if number == signal.SIGINT else ""
         self._say(f"killing {name}" if force else f"stopping {name}{again}")
@@ -203,7 +225,7 @@ class Notice:
         self._stream = stream
         self._lock = threading.Lock()
         self._shown = False
-        self.in_place = stream.isatty()
+        self.in_place = coloured(stream)
 
     def say(self, text: str) -> None:
         with self._lock:
@@ -250,13 +272,13 @@ def missing(record: Record) -> str:
 
 
 class Screen:
-    """Where an agent's output is shown: on a terminal only as text and colours."""
+    """Where an agent's output is shown: on a terminal only as text, and colours if it has them."""
 
     def __init__(self, stream: IO[str]) -> None:
         from .log_lines import Cleaner
 
         self._write = raw_writer(stream)
-        self._cleaner = Cleaner() if stream.isatty() else None
+        self._cleaner = Cleaner(colours=coloured(stream)) if stream.isatty() else None
 
     def __call__(self, data: bytes) -> None:
         self._write(data if self._cleaner is None else self._cleaner.feed(data))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 @click.command("kill")
 @click.option("--force", is_flag=True, help="At once: SIGKILL, without asking first.")
 @click.option("--all", "everything", is_flag=True, help="Every run that has not ended.")
+@click.option("--fleet", metavar="NAME", help="All that came with the fleet of this name.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 @click.argument("runs", metavar="[RUN…]", nargs=-1, shell_complete=complete_run)
-def command(runs: tuple[str, ...], force: bool, everything: bool, as_json: bool) -> int:
+def command(
+    runs: tuple[str, ...], force: bool, everything: bool, fleet: str | None, as_json: bool
+) -> int:
     """Stop runs: SIGTERM, and SIGKILL for whatever is left ten seconds later.
 
-    Also what they started, wherever it hides. The name of a heartbeat ends the heartbeat.
+    Also what they started, wherever it hides. The name of a heartbeat ends the heartbeat, that of
+    a fleet (--fleet) all of its runs and heartbeats.
     Does not wait for the end: paddock wait does. If the daemon is dead or does not answer within
     two seconds, agents are killed without it, and that is waited for. --all --force makes sure of
     it in any case, also of what was put into cgroups by hand.
@@ -34,24 +38,27 @@ def command(runs: tuple[str, ...], force: bool, everything: bool, as_json: bool)
     Examples:
       paddock kill review
       paddock kill --force 3f2a 91bc
+      paddock kill --fleet payments-refactor
       paddock kill --all --force
     """
-    if bool(runs) == everything:
-        raise CommandError("which runs? Name them, or say --all; not both")
-    if door() is not open_client:  # to a daemon whose agents may be anywhere
-        return _by_daemon(runs, force=force, everything=everything, as_json=as_json)
+    if bool(runs) + everything + (fleet is not None) != 1:
+        raise CommandError("which runs? Name them, or say --fleet or --all; one of these")
+    which: dict[str, Any] = {"all": everything, "fleet": fleet, "force": force}
+    # Only the daemon knows who came with which fleet; and agents of another one may be anywhere.
+    if fleet is not None or door() is not open_client:
+        return _by_daemon(runs, which, as_json=as_json)
     from .kill_directly import directly, make_sure
 
     ended = directly(runs, force=force, as_json=as_json)
     if ended is not None:
         return ended
-    code = _by_daemon(runs, force=force, everything=everything, as_json=as_json)
+    code = _by_daemon(runs, which, as_json=as_json)
     return make_sure() if everything and force else code
 
 
-def _by_daemon(runs: tuple[str, ...], *, force: bool, everything: bool, as_json: bool) -> int:
+def _by_daemon(runs: tuple[str, ...], which: Mapping[str, Any], *, as_json: bool) -> int:
     with connected() as client:
-        killed = client.kill(runs, all=everything, force=force)
+        killed = client.kill(runs, **which)
         over = [] if len(killed.runs) >= len(runs) else _already_ended(client, runs, killed)
     for name in over:
         note(f"{name} has already ended")

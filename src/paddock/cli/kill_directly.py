@@ -22,7 +22,8 @@ WHY: Final = {"silent": "the daemon does not answer", "absent": "there is no dae
 
 def directly(runs: tuple[str, ...], *, force: bool, as_json: bool) -> int | None:
     """None: the daemon answers, or there is none and nobody of these lives; then it is for the
-    daemon, which also knows who only waits. No runs: all of them."""
+    daemon, which also knows who only waits. No runs: all of them, and for nobody none is started.
+    """
     from paddock.config.places import find_places
     from paddock.rescue.reaching import ANSWERS, SILENT, daemon_is
 
@@ -32,10 +33,11 @@ def directly(runs: tuple[str, ...], *, force: bool, as_json: bool) -> int | None
         return None
     from paddock.rescue.agents import Yard
     from paddock.rescue.records import Records
+    from paddock.rescue.waiting import anybody_waits
 
     yard = Yard(Records(str(places.state)))
     agents, unknown = _meant(yard, runs)
-    if not agents and state != SILENT:
+    if not agents and state != SILENT and (runs or anybody_waits(str(places.store))):
         return None
     if unknown:
         names = ", ".join(map(safe, unknown))
@@ -61,7 +63,8 @@ def _kill(yard: Yard, agents: list[Agent], *, why: str, force: bool, as_json: bo
     from paddock.rescue.machine import CANCELLED, keep_in_memory, tell_daemon
 
     keep_in_memory()
-    note(f"{why}: killing without it" + ("" if force or not agents else ", within 10 s"))
+    if agents:
+        note(f"{why}: killing without it" + ("" if force else ", within 10 s"))
     for agent in agents:  # before: a daemon that wakes up sees them die
         tell_daemon(yard, agent, outcome=CANCELLED, because=f"killed by `paddock kill`; {why}")
     left = kill_now(yard, agents) if force else stop_politely(yard, agents)
@@ -72,7 +75,7 @@ def _kill(yard: Yard, agents: list[Agent], *, why: str, force: bool, as_json: bo
         for run in ids:
             click.echo(safe(run))
     if not agents:
-        note("nothing to kill")
+        note(f"{why}; nothing to kill")
     return _still_there(left)
 
 

@@ -30,13 +30,14 @@ _UNFINISHED: Final = re.compile(
 
 
 class Cleaner:
-    """Text and colours only: what else an agent wrote may not act on the reader's terminal.
+    """Text, and colours if wanted: what else an agent wrote may not act on the reader's terminal.
 
     What is no UTF-8 is shown as the sign for that. A carriage return, which lets a line be written
     over by another, begins a line of its own.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, colours: bool) -> None:
+        self._colours = colours
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._held = ""
         self._coloured = False
@@ -47,7 +48,7 @@ class Cleaner:
         cut = _UNFINISHED.search(text, max(0, len(text) - LONGEST_ESCAPE))
         at = len(text) if cut is None else cut.start()
         text, self._held = text[:at], text[at:]
-        clean = _DANGEROUS.sub(_harmless, text)
+        clean = _DANGEROUS.sub(_harmless if self._colours else _plain, text)
         self._coloured = self._coloured or "\x1b" in clean
         return clean.encode()
 
@@ -60,8 +61,12 @@ def _harmless(match: re.Match[str]) -> str:
     return match[1] or ("\n" if match[2] else "")
 
 
-def cleaned(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    cleaner = Cleaner()
+def _plain(match: re.Match[str]) -> str:
+    return "" if match[0].startswith("\x1b") else _harmless(match)
+
+
+def cleaned(chunks: Iterable[bytes], *, colours: bool) -> Iterator[bytes]:
+    cleaner = Cleaner(colours=colours)
     for chunk in chunks:
         if clean := cleaner.feed(chunk):
             yield clean
@@ -87,9 +92,29 @@ def lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def matching(chunks: Iterable[bytes], pattern: re.Pattern[bytes]) -> Iterator[bytes]:
-    for line in lines(chunks):
-        if pattern.search(line.rstrip(b"\r\n")):
-            yield line if line.endswith(b"\n") else line + b"\n"
+    """Lines that match, as many at a time as came together: one by one took thrice as long."""
+    search = pattern.search
+    for block in _whole_lines(chunks):
+        found = [line for line in block.split(b"\n") if search(line.rstrip(b"\r"))]
+        if found:
+            yield b"\n".join((*found, b""))
+
+
+def _whole_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Cut at an end of line, which is left out; one that is too long is cut anywhere."""
+    held = bytearray()
+    for chunk in chunks:
+        end = chunk.rfind(b"\n")
+        if end >= 0:
+            held += chunk[:end]
+            yield bytes(held)
+            held.clear()
+        held += chunk[end + 1 :]
+        if len(held) >= LONGEST_LINE:
+            yield bytes(held)
+            held.clear()
+    if held:
+        yield bytes(held)
 
 
 def _pieces(line: bytes) -> Iterator[bytes]:

@@ -15,7 +15,7 @@ from paddock.core.units import DAY_S, parse_duration
 from .completing import complete_any_run
 from .connecting import connected, door, explained
 from .exits import CommandError
-from .printing import echo_json_line, note
+from .printing import coloured, echo_json_line, note
 
 if TYPE_CHECKING:
     from paddock.client import Record
@@ -123,7 +123,7 @@ def _print(records: Iterator[Record], pattern: re.Pattern[bytes] | None, *, exac
     if pattern is not None:
         chunks = matching(chunks, pattern)
     if not exact:
-        chunks = cleaned(chunks)
+        chunks = cleaned(chunks, colours=coloured(sys.stdout))
     write = raw_writer(sys.stdout)
     for chunk in chunks:
         write(chunk)
@@ -133,7 +133,7 @@ def _print_json(records: Iterator[Record], pattern: re.Pattern[bytes] | None) ->
     from .log_lines import lines, matching
 
     chunks = _chunks(records, _print_gap, cut=True)
-    for line in lines(chunks) if pattern is None else matching(chunks, pattern):
+    for line in lines(chunks if pattern is None else matching(chunks, pattern)):
         echo_json_line({"line": line.rstrip(b"\r\n").decode(errors="replace")})
 
 

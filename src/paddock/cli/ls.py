@@ -40,12 +40,14 @@ class StateType(click.Choice[str]):
     help="Only those that ended so, as in --outcome failed.",
 )
 @click.option("--all", "with_ended", is_flag=True, help="Also those that have ended.")
+@click.option("--fleet", metavar="NAME", help="Only those that came with a fleet of this name.")
 @click.option("--limit", type=click.IntRange(1, MOST_LISTED), help="At most so many.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON list on stdout.")
 def command(
     state: StateWord | None,
     outcome: str | None,
     with_ended: bool,
+    fleet: str | None,
     limit: int | None,
     as_json: bool,
 ) -> None:
@@ -58,11 +60,12 @@ def command(
       paddock ls
       paddock ls --state queued
       paddock ls --outcome failed
+      paddock ls --all --fleet payments-refactor
       paddock ls --all --json | jq '.[] | select(.exit_code == 3) | .name'
     """
     with_ended = with_ended or state == "ended" or outcome is not None
     with connected() as client:
-        runs = client.runs(state=state, all=with_ended, limit=limit)
+        runs = client.runs(state=state, all=with_ended, fleet=fleet, limit=limit)
     cut_at = _cut_at(runs, limit)
     if outcome is not None:
         wanted = _LONG.get(outcome, outcome)
@@ -72,7 +75,8 @@ def command(
     elif runs:
         _show(runs)
     else:
-        note("no such runs" if outcome or state else _none(with_ended=with_ended))
+        chosen = outcome or state or fleet
+        note("no such runs" if chosen else _none(with_ended=with_ended))
     if cut_at is not None:
         note(f"the newest {cut_at:,} of more; --limit shows more")
 

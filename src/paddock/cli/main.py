@@ -119,6 +119,9 @@ def _run(args: list[str], door: Door | None) -> int:
 
 def _explain(error: click.ClickException) -> int:
     message = error.format_message()
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        click.echo(message, err=True)
+        return ExitCode.BAD_USAGE
     if isinstance(error, click.UsageError):
         path = error.ctx.command_path if error.ctx else "paddock"
         stop = "" if message.endswith((".", "?")) else "."

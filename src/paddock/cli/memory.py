@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 BAR_CELLS: Final = 20
 # So many make a history (`SizingPolicy.evidence`), unless they were too short to be looked at.
 MANY: Final = 10
-TOO_SHORT: Final = "its limit, until more time was seen"
+TOO_SHORT: Final = "its limit: too little was seen"
 _NEAR: Final = 0.75
 _CLOSE: Final = 0.9
 
@@ -35,11 +35,12 @@ _COLUMNS: Final = (
     Column("group", gives_way=3, leaves=3),
 )
 _LEARNED: Final = (
-    Column("group", gives_way=1, least=16),
-    Column("attempts", right=True),
-    Column("counted with", right=True),
+    Column("group", gives_way=1, least=24),
+    Column("attempts", right=True, leaves=1),
+    Column("counted with", right=True, gives_way=2, least=14),
     Column("most", right=True),
     Column("wall", right=True),
+    Column("last run", gives_way=3, leaves=2),
 )
 
 
@@ -100,7 +101,8 @@ def _bar(share: float) -> Cell:
 
 def _learned_row(view: LearnedView) -> Row:
     most, wall = format_size(view.peak_bytes), format_size(view.limit_bytes)
-    return (safe(view.group), str(view.attempts), _counted_with(view), most, wall)
+    last = safe(view.last_run or "-")
+    return (safe(view.group), str(view.attempts), _counted_with(view), most, wall, last)
 
 
 def _counted_with(view: LearnedView) -> str:

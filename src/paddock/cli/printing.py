@@ -44,8 +44,8 @@ def note(text: str) -> None:
 
 
 def counted(number: int, thing: str) -> str:
-    """`1 run`, `2 runs`."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+    """`1 run`, `2 runs`, `1,200 runs`."""
+    return f"{number} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
 def coloured(stream: IO[str]) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command("priority")
 @click.option("--json", "as_json", is_flag=True, help="The run as one JSON object on stdout.")
 @click.argument("run", metavar="RUN", shell_complete=complete_run)
-@click.argument("priority", type=click.Choice(PRIORITIES))
+@click.argument("priority", metavar="PRIORITY", type=click.Choice(PRIORITIES))
 def command(run: str, priority: PriorityWord, as_json: bool) -> None:
     """Give a run another priority: critical, high, normal or low.
 

@@ -48,8 +48,8 @@ _DIRECTORY: Final = click.Path(file_okay=False)
 
 _OPTIONS: Final[tuple[Callable[..., Any], ...]] = (
     _option("name", "NAME", "What to call it [default: its program]."),
-    _option("agent", "PRESET", "A prepared agent instead of a command; goes with --prompt."),
-    _option("prompt", "TEXT", "What the agent is to do."),
+    _option("agent", "PRESET", "Not yet: a prepared agent instead of a command."),
+    _option("prompt", "TEXT", "Not yet: what that agent is to do."),
     _choice("priority", PRIORITIES, "Who goes first [default: normal]."),
     _option("memory", "SIZE", "Its wall, 16M to 1T [default: configured, 4G]."),
     _option("memory-high", "SIZE|%", "Where it is held back: 3G, or 75% of its wall."),
@@ -76,11 +76,12 @@ _OPTIONS: Final[tuple[Callable[..., Any], ...]] = (
         shell_complete=complete_run,
         help="A run that must succeed first; repeatable.",
     ),
+    _option("resume", "CMD", "Run instead of it after a cut, as in 'claude --continue'."),
     _option("retries", "N", "Tried again after a failure, 0 to 100 [default: 0]."),
     click.option("--env", metavar="K=V", multiple=True, help="A variable; repeatable."),
     click.option("--stdin", is_flag=True, help="It reads what comes in here [default: nothing]."),
     _option("on-end", "CMD", "A shell command when it has ended, as a notification."),
-    _choice("driver", DRIVERS, "Where it lives [default: configured, auto]."),
+    _choice("driver", DRIVERS, "Where it lives [default: configured, auto]; kubernetes: not yet."),
     _option("performance-profile", "NAME", "tiny, low, medium, high, host or one of your own."),
     click.option("--strict", is_flag=True, help="Refuse instead of reducing what was asked for."),
 )
@@ -175,6 +176,9 @@ def _entries(asked: Mapping[str, Any]) -> list[tuple[str, Value | None]]:
                 name: Scalar(at, text, text) for name, text in map(_variable, value)
             }
             found.append((key, Table(at, entries, dict.fromkeys(entries, at))))
+        elif key == "resume":
+            words = _words(value)
+            found.append((key, Items(at, tuple(Scalar(at, each, each) for each in words))))
         elif key in _LISTS:
             found.append((key, Items(at, tuple(Scalar(at, each, each) for each in value))))
         elif key in _NUMBERS:
@@ -182,6 +186,16 @@ def _entries(asked: Mapping[str, Any]) -> list[tuple[str, Value | None]]:
         else:
             found.append((key, Scalar(at, value, str(value))))
     return found
+
+
+def _words(text: str) -> list[str]:
+    """As a shell would part them."""
+    import shlex
+
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise CommandError(f"--resume: {str(error).lower()}; allowed: a command line") from None
 
 
 def _variable(text: str) -> tuple[str, str]:

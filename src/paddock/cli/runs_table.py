@@ -26,6 +26,7 @@ _COLUMNS: Final = (
     Column("age", right=True),
     Column("why", gives_way=2, least=16),
 )
+_STOPPING: Final = re.compile(r"^stopping \(\w+\): ")
 _SAID_ALREADY: Final = re.compile(r"^(?:at (place \d+) in the queue|stopping \((\w+)\))(?=:|$)")
 
 
@@ -61,6 +62,11 @@ def short_why(run: RunView) -> str:
 def shortened(why: str) -> str:
     """Without what is said beside it: `at place 2 in the queue: …` becomes `place 2: …`."""
     return _SAID_ALREADY.sub(r"\1\2", why)
+
+
+def without_state(sentence: str) -> str:
+    """`stopping (told): ran into …`, where the state is said already."""
+    return _STOPPING.sub("", sentence)
 
 
 def why_text(run: RunView) -> str:

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -69,7 +70,11 @@ BYTES_PER_CPU = 8 * GIB
     show_default=True,
     help="How often an hour learned sizes may let the fleet touch its wall.",
 )
-@click.option("--max-agents", type=click.IntRange(1, 1_000_000), help="At once [default: no cap].")
+@click.option(
+    "--max-agents",
+    type=click.IntRange(1, 1_000_000),
+    help="At once, as a profile's cap [default: none].",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def command(fleet_file: str | None, as_json: bool, **asked: Any) -> None:
     """Say what would happen to a fleet on this host or another, without running anything.
@@ -168,7 +173,7 @@ def _fleet_run(run: RunRequest, usual_limit_bytes: int) -> FleetRun:
 
     return FleetRun(
         name=run.name,
-        group=run.group_or_default,
+        group=run.group_in(PurePath(run.dir or "").name),
         priority=int(Priority[run.priority.upper()]),
         limit_bytes=run.memory_bytes or usual_limit_bytes,
         needs=run.needs,
@@ -207,7 +212,7 @@ def _in_words(found: Answer, width: int | None) -> Iterable[str]:
     yield from fold(
         f"{counted(facts['runs'], 'run')} of {_whose(facts)} on {format_size(policy.total_bytes)} "
         f"({format_size(policy.wall_bytes)} for agents), {_cores(facts['cpus'])}, "
-        f"by {sizes}{known}, seed {facts['seed']}",
+        f"by {sizes}{known}, {_cap(policy)}, seed {facts['seed']}",
         width,
     )
     yield ""
@@ -216,6 +221,13 @@ def _in_words(found: Answer, width: int | None) -> Iterable[str]:
         first, *rest = fold(text, room)
         yield f"{name:>{INDENT - 2}}  {first}"
         yield from (" " * INDENT + line for line in rest)
+
+
+def _cap(policy: Policy) -> str:
+    """Said, because a daemon has one: its profile's."""
+    if policy.max_agents is None:
+        return "no cap on agents at once (--max-agents sets one)"
+    return f"{counted(policy.max_agents, 'agent')} at once at most"
 
 
 def _cores(cpus: float) -> str:

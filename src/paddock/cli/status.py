@@ -62,7 +62,8 @@ def _rows(status: StatusView) -> Iterator[Row]:
     fleet = status.fleet
     used, expected = format_size(fleet.used_bytes), format_size(fleet.expected_bytes)
     agents = counted(fleet.max_agents, "agent") if fleet.max_agents else ""
-    most = f"; {agents} at once at most" if agents else ""
+    by = f" ({safe(fleet.max_agents_by)})" if fleet.max_agents_by else ""
+    most = f"; {agents} at once at most{by}" if agents else ""
     limit = format_size(fleet.limit_bytes)
     yield Row("fleet", f"{used} in use, {expected} expected, of {limit}{most}")
     yield Row("runs", _counts(status.counts))

@@ -36,11 +36,14 @@ def command(run: str, as_json: bool) -> None:
     """
     with connected() as client:
         moves = client.story(run)
-        steps = [] if as_json or not client.run(run).steps else client.steps(run)
+        view = None if as_json else client.run(run)
+        steps = client.steps(run) if view and view.steps else ()
     if as_json:
         echo_json(moves)
         return
-    rows = [_row(move) for move in moves]
+    outcome = (view and view.outcome) or "over"
+    befores = (None, *moves)
+    rows = [_row(*each, outcome=outcome) for each in zip(moves, befores, strict=False)]
     lines = table(_COLUMNS, rows, width=terminal_width(), colour=coloured(sys.stdout))
     click.echo("\n".join(lines))
     for step in steps:
@@ -57,7 +60,17 @@ def _kept_of(step: StepView) -> str:
     )
 
 
-def _row(move: MoveView) -> Row:
+def _row(move: MoveView, before: MoveView | None, *, outcome: str) -> Row:
     more = f" (and {move.moves - 1} moves more, not kept)" if move.moves > 1 else ""
     state = Cell(safe(move.state), colour_of(move.state) if move.state != "ended" else None)
-    return (clock_time(move.at), state, str(move.attempt or "-"), safe(move.because) + more)
+    because = _because(move, before, outcome=outcome)
+    return (clock_time(move.at), state, str(move.attempt or "-"), safe(because) + more)
+
+
+def _because(move: MoveView, before: MoveView | None, *, outcome: str) -> str:
+    """A stop has one reason, which is not said again at each of its steps."""
+    if before is None or (before.state, before.because) != ("stopping", move.because):
+        return move.because
+    if move.state == "stopping":
+        return "it is still there: pressed harder"
+    return outcome if move.state == "ended" else move.because

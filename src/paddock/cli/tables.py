@@ -20,6 +20,7 @@ class Column:
     # When the table is too wide, the one with the highest number is cut first; 0 never.
     gives_way: int = 0
     least: int = LEAST  # it is not cut below this before others are left out
+    keeps_end: bool = False  # of a path the end says most: it is cut in front
     # When cutting is not enough, the one with the highest number is left out first; 0 never.
     leaves: int = 0
 
@@ -69,6 +70,11 @@ def cut(text: str, room: int) -> str:
     return kept.rstrip() + _ELLIPSIS if room > 0 else ""
 
 
+def cut_front(text: str, room: int) -> str:
+    """The text, or as much of its end as fits."""
+    return cut(text[::-1], room)[::-1]
+
+
 def fold(text: str, room: int | None) -> list[str]:
     """The text in lines that fit; of a word that does not, such as a path, the end is kept."""
     if room is None or shown_width(text) <= room:
@@ -79,7 +85,7 @@ def fold(text: str, room: int | None) -> list[str]:
         if shown_width(longer) <= room:
             lines[-1] = longer
         else:
-            lines.append(cut(word[::-1], room)[::-1] if room > 0 else "")
+            lines.append(cut_front(word, room))
     return [line for line in lines if line] or [""]
 
 
@@ -124,7 +130,7 @@ def _cut_to(
 
 
 def _cell(cell: Cell, room: int, column: Column, *, colour: bool) -> str:
-    text = cut(cell.text, room)
+    text = (cut_front if column.keeps_end else cut)(cell.text, room)
     padding = " " * (room - shown_width(text))
     painted = paint(text, cell.colour, on=colour)
     return padding + painted if column.right else painted + padding

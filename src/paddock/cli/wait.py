@@ -10,7 +10,7 @@ import click
 from .completing import complete_any_run
 from .connecting import connected, door, explained
 from .ends import code_of_all, in_words
-from .exits import ExitCode
+from .exits import CommandError, ExitCode
 from .params import DURATION
 from .printing import echo_json, note
 from .staying import ASK_S, Staying
@@ -22,19 +22,26 @@ if TYPE_CHECKING:
 @click.command("wait")
 @click.option("--timeout", "timeout_s", type=DURATION, help="Give up after this time, with exit 1.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON list of the runs as they are then.")
-@click.argument("runs", metavar="RUN…", nargs=-1, required=True, shell_complete=complete_any_run)
-def command(runs: tuple[str, ...], timeout_s: float | None, as_json: bool) -> int:
+@click.option("--fleet", metavar="NAME", help="The runs of the newest fleet of this name.")
+@click.argument("runs", metavar="[RUN…]", nargs=-1, shell_complete=complete_any_run)
+def command(
+    runs: tuple[str, ...], timeout_s: float | None, fleet: str | None, as_json: bool
+) -> int:
     """Wait until runs have ended: 0 if all succeeded, 1 otherwise.
 
-    The runs are chosen now: one of the same name that is submitted later is not waited for.
+    The runs are chosen now: one of the same name that is submitted later is not waited for. Of a
+    fleet (--fleet) also those count that have ended already, and of one that was retried the last.
     Interrupted it leaves the runs alone.
 
     \b
     Examples:
       paddock wait review test
       paddock wait --timeout 10m $(paddock submit -- make test)
+      paddock wait --fleet payments-refactor
     """
-    ids = _ids(runs)
+    if bool(runs) == (fleet is not None):
+        raise CommandError("which runs? Name them, or say --fleet NAME; not both")
+    ids = _ids(runs, fleet)
     found = _until_ended(ids, timeout_s)
     if as_json:
         echo_json([found[run] for run in ids])
@@ -48,8 +55,10 @@ def command(runs: tuple[str, ...], timeout_s: float | None, as_json: bool) -> in
     return code_of_all(found.values())
 
 
-def _ids(runs: tuple[str, ...]) -> list[str]:
+def _ids(runs: tuple[str, ...], fleet: str | None) -> list[str]:
     with connected() as client:
+        if fleet is not None:
+            return [run.id for run in client.wait(fleet=fleet, timeout_s=0.0)]
         return list(dict.fromkeys(client.run(run).id for run in runs))
 
 

@@ -67,7 +67,7 @@ def show(seen: Iterable[Tick | Relief], *, as_json: bool, interval_s: float) -> 
     shown: Iterable[str]
     if as_json:
         shown = map(json_line, seen)
-    elif width is None:
+    elif width is None or not coloured(sys.stdout):
         shown = ("\n".join(lines(one)) for one in seen)
     else:
         shown = blocks(seen, width=width, every=format_duration(interval_s))

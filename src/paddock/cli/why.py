@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import click
 
 from .completing import complete_any_run
 from .connecting import connected
-from .printing import echo_json, safe
+from .printing import echo_json, safe, terminal_width
+from .tables import fold
 
 
 @click.command("why")
@@ -25,12 +28,19 @@ def command(run: str, as_json: bool) -> None:
     if as_json:
         echo_json(why)
         return
-    click.echo(safe(why.sentence))
-    box = {name: text for name, text in (why.black_box or {}).items() if text not in why.sentence}
-    width = max(map(len, box), default=0)
+    box = dict(why.black_box or {})
+    if box.get("why", "") in why.sentence:
+        box.pop("why", None)
+    click.echo("\n".join(_lines(why.sentence, box, width=terminal_width())))
+
+
+def _lines(sentence: str, box: Mapping[str, str], *, width: int | None) -> Iterator[str]:
+    """The names of the box stand in a column, and what is too long for a line is folded."""
+    yield from fold(safe(sentence), width)
+    indent = max(map(len, box), default=0) + 4
+    room = None if width is None else max(20, width - indent)
     for name, text in box.items():
         # The last lines of output may be in it: several, each made harmless.
-        first, *more = text.splitlines() or [""]
-        click.echo(f"  {safe(name).ljust(width)}  {safe(first)}")
-        for line in more:
-            click.echo(f"  {' ' * width}  {safe(line)}")
+        told = [part for line in text.splitlines() or [""] for part in fold(safe(line), room)]
+        yield f"  {safe(name)}".ljust(indent) + told[0]
+        yield from (" " * indent + line for line in told[1:])

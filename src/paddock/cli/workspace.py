@@ -22,15 +22,15 @@ _THERE: Final = (
     Column("name", gives_way=1, leaves=2),
     Column("state"),
     Column("idle", right=True),
-    Column("repository", gives_way=2, leaves=1),
-    Column("workspace", gives_way=3),
+    Column("repository", gives_way=2, leaves=1, keeps_end=True),
+    Column("workspace", gives_way=3, keeps_end=True),
 )
 _CLEARED: Final = (
     Column("run"),
     Column("name", gives_way=1, leaves=1),
     Column("what"),
     Column("because", gives_way=3, least=30),
-    Column("workspace", gives_way=2, leaves=2),
+    Column("workspace", gives_way=2, leaves=2, keeps_end=True),
 )
 _STATES: Final = {"taken": "blue", "idle": "grey", "slot": "grey"}
 _DONE: Final = {

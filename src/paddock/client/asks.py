@@ -17,6 +17,8 @@ T_co = TypeVar("T_co", covariant=True)
 
 ANSWER_S: Final = 60.0
 LONG_S: Final = 660.0  # git is asked about every workspace, one after the other
+QUIET_S: Final = 2.0  # a daemon that is well answers most things in milliseconds
+LOOKING_S: Final = 10.0  # before it takes a run, it may look at a large repository
 _PLAIN: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -26,6 +28,7 @@ class Ask(msgspec.Struct, Generic[T], frozen=True):
     gives: type[T]
     body: bytes | Iterable[bytes] = b""
     answer_s: float | None = ANSWER_S
+    quiet_s: float | None = QUIET_S  # longer is worth a word to whoever waits; None: never
 
     @property
     def repeatable(self) -> bool:
@@ -74,15 +77,18 @@ def path_of(run: str, *more: str) -> str:
     """The path of a run that was named by anything at all."""
     if not run:
         raise NotFound("there is no run without a name", "not_found")
-    signs = run.encode("utf-8", "replace")
-    quoted = "".join(chr(sign) if sign in _PLAIN else f"%{sign:02X}" for sign in signs)
-    return "/".join(("/v1/runs", quoted, *more))
+    return "/".join(("/v1/runs", _quoted(run), *more))
+
+
+def _quoted(text: str) -> str:
+    signs = text.encode("utf-8", "replace")
+    return "".join(chr(sign) if sign in _PLAIN else f"%{sign:02X}" for sign in signs)
 
 
 def with_query(path: str, **values: Any) -> str:
-    """None and False are left out; words are those of the API, so nothing needs quoting."""
+    """None and False are left out."""
     pairs = [
-        f"{name}={1 if value is True else value}"
+        f"{name}={1 if value is True else _quoted(str(value))}"
         for name, value in values.items()
         if value is not None and value is not False
     ]

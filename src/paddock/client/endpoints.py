@@ -25,6 +25,8 @@ from paddock.wire.run_request import PriorityWord
 from .asks import (
     ANSWER_S,
     LONG_S,
+    LOOKING_S,
+    QUIET_S,
     Ask,
     Record,
     StreamAsk,
@@ -127,7 +129,7 @@ class Endpoints:
 
     @call
     def submit(self, order: v.Submit) -> Ask[v.Submission]:
-        return Ask("POST", "/v1/runs", v.Submission, packed(order))
+        return Ask("POST", "/v1/runs", v.Submission, packed(order), quiet_s=LOOKING_S)
 
     @call
     def runs(
@@ -135,10 +137,11 @@ class Endpoints:
         *,
         state: v.StateWord | None = None,
         all: bool = False,  # noqa: A002 - the word of the command line
+        fleet: str | None = None,
         limit: int | None = None,
     ) -> Ask[list[v.RunView]]:
         """Those that have not ended; with `all` the ended too, newest first."""
-        path = with_query("/v1/runs", state=state, all=all, limit=limit)
+        path = with_query("/v1/runs", state=state, all=all, fleet=fleet, limit=limit)
         return Ask("GET", path, list[v.RunView])
 
     @call
@@ -183,7 +186,7 @@ class Endpoints:
     @call
     def diff(self, ref: str) -> Ask[v.DiffView]:
         """What a run changed in its workspace."""
-        return Ask("GET", path_of(ref, "diff"), v.DiffView, answer_s=LONG_S)
+        return Ask("GET", path_of(ref, "diff"), v.DiffView, answer_s=LONG_S, quiet_s=None)
 
     @call
     def retry(
@@ -218,16 +221,21 @@ class Endpoints:
         refs: Sequence[str] = (),
         *,
         all: bool = False,  # noqa: A002 - the word of the command line
+        fleet: str | None = None,
         force: bool = False,
     ) -> Ask[v.Killed]:
-        body = packed(v.Kill(runs=tuple(refs), all=all, force=force))
+        body = packed(v.Kill(runs=tuple(refs), fleet=fleet, all=all, force=force))
         return Ask("POST", "/v1/kill", v.Killed, body)
 
     @call
-    def wait(self, refs: Sequence[str], *, timeout_s: float = 25.0) -> Ask[list[v.RunView]]:
-        """Until all have ended or the time is over; look at their states."""
-        body = packed(v.Await(runs=tuple(refs), timeout_s=timeout_s))
-        return Ask("POST", "/v1/wait", list[v.RunView], body, timeout_s + ANSWER_S)
+    def wait(
+        self, refs: Sequence[str] = (), *, fleet: str | None = None, timeout_s: float = 25.0
+    ) -> Ask[list[v.RunView]]:
+        """Until all of them, or of the newest fleet of that name, have ended or the time is over;
+        look at their states."""
+        body = packed(v.Await(runs=tuple(refs), fleet=fleet, timeout_s=timeout_s))
+        within_s, quiet_s = timeout_s + ANSWER_S, timeout_s + QUIET_S
+        return Ask("POST", "/v1/wait", list[v.RunView], body, within_s, quiet_s)
 
     @call
     def memory(self) -> Ask[list[v.MemoryView]]:
@@ -248,23 +256,23 @@ class Endpoints:
 
     @call
     def workspaces(self) -> Ask[list[v.WorkspaceView]]:
-        return Ask("GET", "/v1/workspaces", list[v.WorkspaceView], answer_s=LONG_S)
+        return Ask("GET", "/v1/workspaces", list[v.WorkspaceView], b"", LONG_S, None)
 
     @call
     def check_workspaces(self) -> Ask[list[v.ClearedView]]:
         """What keeps each from being removed."""
-        return Ask("POST", "/v1/workspaces/check", list[v.ClearedView], answer_s=LONG_S)
+        return Ask("POST", "/v1/workspaces/check", list[v.ClearedView], b"", LONG_S, None)
 
     @call
     def clear_workspaces(self, *, dry_run: bool = False) -> Ask[list[v.ClearedView]]:
         """Those that were idle for long go, unless something is only there."""
         body = packed(v.ClearWorkspaces(dry_run=dry_run))
-        return Ask("POST", "/v1/workspaces/gc", list[v.ClearedView], body, LONG_S)
+        return Ask("POST", "/v1/workspaces/gc", list[v.ClearedView], body, LONG_S, None)
 
     @call
     def upload_stdin(self, chunks: Iterable[bytes]) -> Ask[v.Uploaded]:
         """What a run is to read; its token goes into `Submit.stdin`."""
-        return Ask("POST", "/v1/stdin", v.Uploaded, chunks, None)
+        return Ask("POST", "/v1/stdin", v.Uploaded, chunks, None, None)
 
     @stream
     def events(self, *, after: int | None = None) -> StreamAsk[v.Happening]:

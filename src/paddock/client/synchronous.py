@@ -6,7 +6,7 @@ import errno
 import socket
 import struct
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar, cast
 
@@ -38,10 +38,12 @@ SHORTEST_S: Final = 0.001  # to the kernel, none at all is for ever
 class _Wire:
     """A socket that does what a talk asks for."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, on_silence: Callable[[], None] | None = None) -> None:
         self._address = address
         self._socket: socket.socket | None = None
         self._patience_s: float | None = None
+        self._on_silence = on_silence
+        self.quiet_s: float | None = None  # of what is being asked
 
     def do(self, deed: Deed) -> bytes:
         match deed:
@@ -68,6 +70,17 @@ class _Wire:
         return self._received(self._socket, within_s)
 
     def _received(self, wire: socket.socket, within_s: float | None) -> bytes:
+        quiet_s = self.quiet_s
+        if self._on_silence is None or quiet_s is None or (within_s and within_s <= quiet_s):
+            return self._read(wire, within_s)
+        try:
+            return self._read(wire, quiet_s)
+        except TimeoutError:
+            self.quiet_s = None  # said once
+            self._on_silence()
+        return self._read(wire, None if within_s is None else within_s - quiet_s)
+
+    def _read(self, wire: socket.socket, within_s: float | None) -> bytes:
         """The kernel keeps the time: with Python's own, each call would first ask by another."""
         if within_s != self._patience_s:
             seconds = 0.0 if within_s is None else max(within_s, SHORTEST_S)
@@ -101,12 +114,21 @@ class _Wire:
 
 
 class Client(Endpoints, SyncSide):
-    """Connects when it is first asked something; `with` or `close` lets go of the connection."""
+    """Connects when it is first asked something; `with` or `close` lets go of the connection.
+
+    `on_silence` is called when an answer takes longer than it should; it is still waited for.
+    """
 
     def __init__(
-        self, places: Places, *, address: str | None = None, token: str | None = None
+        self,
+        places: Places,
+        *,
+        address: str | None = None,
+        token: str | None = None,
+        on_silence: Callable[[], None] | None = None,
     ) -> None:
         self._address = address_of(places, address, token)
+        self._on_silence = on_silence
         self._free: list[tuple[Line, _Wire]] = []
 
     def __enter__(self) -> Self:
@@ -126,6 +148,7 @@ class Client(Endpoints, SyncSide):
 
     def perform(self, ask: Ask[T]) -> T:
         line, wire = self._free.pop() if self._free else self._new()
+        wire.quiet_s = ask.quiet_s
         try:
             begun = self._begin(ask, line, wire)
             body = None if begun is None else plain_body(begun)
@@ -174,7 +197,7 @@ class Client(Endpoints, SyncSide):
             wire.close()
 
     def _new(self) -> tuple[Line, _Wire]:
-        return self._address.line(), _Wire(self._address)
+        return self._address.line(), _Wire(self._address, self._on_silence)
 
 
 def _drive(talk: Generator[Deed, bytes, T], wire: _Wire) -> T:

@@ -25,6 +25,9 @@ from .errors import BadRequest, Failed, NoDaemon, of_status
 T = TypeVar("T")
 
 CONNECT_S: Final = 2.0
+# A daemon that hung up on us was killed or has died: its keeper waits a second, and on a busy
+# machine the next one takes some more to begin.
+RESTART_S: Final = 10.0
 AGAIN_S: Final = 0.02
 LARGEST_HEAD: Final = 64 * 1024
 # As the daemon writes it; in any other form the parser reads it.
@@ -124,6 +127,7 @@ class Line:
                 raise Failed(f"the daemon broke off ({_plain(error)})", "lost") from None
             # Once more: it went away between two requests, or was restarted. Nothing is done twice.
             try:
+                yield from self._connect(within_s=RESTART_S)
                 status, body = yield from self._exchange(ask)
             except _LOST as again:
                 yield from self._hang_up()
@@ -194,9 +198,9 @@ class Line:
             yield from self._hang_up()
         return answer.status, body
 
-    def _connect(self) -> Talk[None]:
+    def _connect(self, *, within_s: float = CONNECT_S) -> Talk[None]:
         """A socket that is there and refuses belongs to a daemon that is just being restarted."""
-        give_up_at = time.monotonic() + CONNECT_S
+        give_up_at = time.monotonic() + within_s
         while not self._open:
             try:
                 yield Connect()

@@ -99,7 +99,7 @@ def join(layers: Sequence[Layer], *, forced: Held | None, mistakes: Mistakes) ->
     if project is not None:
         others = [layer for layer in layers if layer is not project]
         base = _stack(others, forced, Mistakes())
-        whole = _held_back(whole, base, mistakes)
+        whole = replace(_held_back(whole, base, mistakes), project_file=project.file)
     check_agreement(whole, mistakes)
     return whole
 

@@ -6,39 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from paddock.core.capacity import default_limit, host_reserve, max_agents, nominal_total
+from paddock.core.capacity import nominal_total
 from paddock.core.policy import Admission, BreakerPolicy, LadderPolicy, Policy, TimeoutPolicy
 from paddock.core.units import format_size
 
 from . import settings as s
+from .at_once import agents_at_once, cap_in_words, notes_on_agents, reserve_bytes
 from .kinds import Share
-from .mistakes import ConfigError, Mistake, Place
 from .settings import Settings
 from .tool_walls import ToolWall
 
 # Megabytes of the config file are memory's, as all sizes here.
 _MB: Final = 1024 * 1024
 _USUAL_HIGH: Final = Share(75)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentsAtOnce:
-    """How many agents may run at once: what was asked, what the profile and the host allow."""
-
-    asked: int | None  # None: auto
-    profile_cap: int | None  # None: no cap
-    safe: int  # CAP-1, for agents of the default size
-
-    @property
-    def effective(self) -> int:
-        known = (self.asked, self.profile_cap, self.safe)
-        return min(number for number in known if number is not None)
-
-    @property
-    def configured(self) -> int | None:
-        """Without the host's own number, which admission works out from real sizes."""
-        known = [number for number in (self.asked, self.profile_cap) if number is not None]
-        return min(known, default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,35 +56,6 @@ def high_bytes(high: int | Share, limit_bytes: int) -> int:
     return high if high < limit_bytes else _USUAL_HIGH.of(limit_bytes)
 
 
-def reserve_bytes(settings: Settings, total_bytes: int) -> int:
-    """What the host keeps. Set by a project it is never less than what the size asks for."""
-    total = nominal_total(total_bytes)
-    automatic, asked = host_reserve(total), settings[s.HOST_RESERVE]
-    if asked is None:
-        return automatic
-    if asked <= total - s.AGENT_SIZE.least:
-        return max(asked, automatic) if settings.reserve_at_least_auto else asked
-    held = settings.where(s.HOST_RESERVE)
-    mistake = Mistake(
-        held.at or Place(held.source),
-        s.HOST_RESERVE.key,
-        found=s.HOST_RESERVE.kind.show(asked),
-        allowed=f"auto, or less than the {format_size(total)} of this host, with room for an agent",
-    )
-    raise ConfigError([mistake])
-
-
-def agents_at_once(settings: Settings, total_bytes: int) -> AgentsAtOnce:
-    total = nominal_total(total_bytes)
-    reserve = reserve_bytes(settings, total)
-    each = default_limit(total, reserve_bytes=reserve, wanted_bytes=settings[s.MEMORY_LIMIT])
-    return AgentsAtOnce(
-        asked=settings[s.MAX_AGENTS],
-        profile_cap=settings.agents_cap.value,
-        safe=max_agents(total, reserve_bytes=reserve, per_agent_bytes=each),
-    )
-
-
 def to_policy(settings: Settings, total_bytes: int) -> Policy:
     """The policy of a host of which `total_bytes` were measured.
 
@@ -115,13 +66,17 @@ def to_policy(settings: Settings, total_bytes: int) -> Policy:
     at_once = agents_at_once(settings, total_bytes)
     admission = Admission(settings[s.ADMISSION])
     guaranteed = admission is Admission.GUARANTEED
+    said = cap_in_words(settings, at_once, guaranteed=guaranteed)
     return Policy(
         total_bytes=nominal_total(total_bytes),
         reserve_bytes=reserve_bytes(settings, total_bytes),
         admission=admission,
         max_agents=at_once.effective if guaranteed else at_once.configured,
+        max_agents_by=said.by,
+        more_agents_by=said.more,
         queue_depth=settings[s.QUEUE_DEPTH],
         min_run_s=settings[s.MIN_RUN],
+        max_preemptions=settings[s.MAX_PREEMPTIONS],
         ladder=LadderPolicy(
             skip_low=settings[s.SKIP_LOW],
             queue=settings[s.LADDER_QUEUE],
@@ -165,19 +120,7 @@ def run_defaults(settings: Settings, total_bytes: int) -> RunDefaults:
 
 def notes(settings: Settings, total_bytes: int) -> Iterator[str]:
     """What is legal and still not what was asked for: a cap that bites, a limit that cannot fit."""
-    at_once = agents_at_once(settings, total_bytes)
-    held, profile = settings.where(s.MAX_AGENTS), settings.profile.value
-    asked, cap, safe = at_once.asked, at_once.profile_cap, at_once.safe
-    if asked is not None and cap is not None and asked > cap:
-        yield (
-            f"{held.source}: {asked} agents at once are asked for, but the profile {profile} "
-            f"allows {cap}; choose another with performance_profile, as in host"
-        )
-    if asked is not None and safe < min(asked, cap or asked):
-        yield (
-            f"{held.source}: {asked} agents at once are asked for, but {safe} of "
-            f"{s.MEMORY_LIMIT.kind.show(settings[s.MEMORY_LIMIT])} are safe on this host"
-        )
+    yield from notes_on_agents(settings, agents_at_once(settings, total_bytes))
     limit = run_defaults(settings, total_bytes).limit_bytes
     if limit < settings[s.MEMORY_LIMIT]:
         yield (

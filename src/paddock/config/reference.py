@@ -34,8 +34,8 @@ Four layers, the later ones stronger, key by key:
 4. the project's file, `.paddock/config.yaml` in the working directory or the nearest one above it
 
 `paddock config show` says each value and where it comes from, `paddock config check` finds every
-mistake at once, `paddock config init` writes a project's file to start from, and
-`paddock config schema` prints a JSON schema for editors:
+mistake at once, `paddock config init` writes a project's file to start from, with `--user` the
+user's, and `paddock config schema` prints a JSON schema for editors:
 
 ```yaml
 # yaml-language-server: $schema=./config.schema.json
@@ -43,6 +43,10 @@ mistake at once, `paddock config init` writes a project's file to start from, an
 
 Sizes are written `512M`, `4G`, `4GiB`, `1.5T` (powers of 1024), times `90s`, `15m`, `8h`; a plain
 number is bytes or seconds. Files are YAML 1.2, at most 1 MiB: `no` is a word, `0755` is no number.
+
+A running daemon reads the host's and the user's file again by itself, within seconds of a change. A
+mistake in one changes nothing, and `paddock status` shows it until it is mended. The project's file
+counts for what is submitted from then on.
 """
 
 _PROFILES: Final = """\
@@ -55,7 +59,8 @@ A profile is a set of values to start from. It is chosen by `--performance-profi
 - `max_concurrent_agents` is the exception: there the profile is a **cap**. The number in force is
   the smallest of what a file asks for, the profile's cap and what is safe on this host: with
   `admission: guaranteed` the number that `paddock capacity` gives for agents of `memory_limit`,
-  with `learned` as many as fit by the sizes that were seen.
+  with `learned` as many as fit by the sizes that were seen. The cap is the whole host's: it is
+  raised in the user's file (`performance_profile: high`); `why` and `capacity` say who set it.
 - `profiles:` in a file adds profiles, or changes those that ship, key by key. What a profile of
   one's own does not say is as in medium: its cap too, unless it says `max_concurrent_agents: auto`.
   Keys of `performance` and `sandbox` may stand there without their section.
@@ -87,9 +92,9 @@ def page() -> str:
     return "\n".join(parts)
 
 
-def starter() -> str:
-    """A project's file with every key commented out, at its default."""
-    return "\n".join(_starter_lines()) + "\n"
+def starter(whose: str = "this project") -> str:
+    """A file with every key commented out, at its default."""
+    return "\n".join(_starter_lines(whose)) + "\n"
 
 
 def _section(section: str) -> str:
@@ -141,8 +146,8 @@ def _host_wide() -> str:
     return textwrap.fill(names, 100, break_long_words=False, break_on_hyphens=False)
 
 
-def _starter_lines() -> Iterator[str]:
-    yield "# paddock's configuration for this project. Every key is commented out, at its default:"
+def _starter_lines(whose: str) -> Iterator[str]:
+    yield f"# paddock's configuration for {whose}. Every key is commented out, at its default:"
     yield "# take away the # of what you change, and of the section above it."
     yield "# `paddock config show` says what is in force; `paddock config check` finds mistakes."
     yield ""

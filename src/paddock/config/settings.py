@@ -274,10 +274,17 @@ ADMISSION: Final = Setting(
 )
 MIN_RUN: Final = Setting(
     "queue.min_run",
-    Duration(1, 3600),
+    Duration(0.1, 3600),
     "60s",
     "A run is not stopped for a more urgent one before it has run so long.",
     Stricter.HIGHER,
+)
+MAX_PREEMPTIONS: Final = Setting(
+    "queue.max_preemptions",
+    Whole(0, 1000),
+    "3",
+    "A run that was stopped for others so often is left alone.",
+    Stricter.LOWER,
 )
 BREAKER_FAILURES: Final = Setting(
     "breaker.failures",
@@ -318,6 +325,7 @@ class Settings:
     profile: Held
     agents_cap: Held  # the profile's; None: no cap but the safe number
     files: tuple[str, ...] = ()  # those that were read, weakest first
+    project_file: str | None = None  # the one of them that may only make host-wide keys stricter
     # A project's reserve against `auto`: only the host's size tells which of the two is stricter.
     reserve_at_least_auto: bool = False
 

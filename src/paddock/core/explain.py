@@ -43,12 +43,10 @@ def sentence(fleet: Fleet, run: Run) -> str:
         case Starting():
             return f"starting for {format_duration(fleet.now - state.since_at)}{_at_step(run)}"
         case Running():
-            ran_s, frozen = fleet.now - state.since_at - state.paused_s, ""
-            if state.frozen:
-                still_s = fleet.now - state.frozen_at
-                ran_s -= still_s
-                frozen = f", frozen by {state.frozen} for {format_duration(still_s)}"
-            return f"running for {format_duration(ran_s)}{_at_step(run)}{frozen}"
+            still_s = fleet.now - state.frozen_at if state.frozen else 0.0
+            still = f", frozen by {state.frozen} for {format_duration(still_s)}"
+            ran = format_duration(fleet.now - state.since_at - state.paused_s - still_s)
+            return f"running for {ran}{_at_step(run)}{still if state.frozen else ''}"
         case Stopping():
             return f"stopping ({state.phase.name.lower()}): {state.because}"
         case Ended():
@@ -64,7 +62,7 @@ def _at_step(run: Run) -> str:
 
 def _in_line(fleet: Fleet, run: Run, place: int) -> str:
     at_place = f"at place {place} in the queue"
-    blocked = _blocked(fleet, run)
+    blocked = _held_back(fleet, run.spec.group) or _blocked(fleet, run)
     if blocked is not None:
         return f"{at_place}: {blocked}"
     limit = fleet.policy.max_agents
@@ -115,9 +113,6 @@ def _sum(fleet: Fleet, fits: Fit) -> str:
 
 def _blocked(fleet: Fleet, run: Run) -> str | None:
     """What stands in the way whatever the memory."""
-    held_back = _held_back(fleet, run.spec.group)
-    if held_back is not None:
-        return held_back
     rung = fleet.ladder.rung
     if rung >= Rung.QUEUE:
         return f"nothing starts under pressure: {fleet.ladder.because}"
@@ -129,8 +124,7 @@ def _blocked(fleet: Fleet, run: Run) -> str | None:
 def _held_back(fleet: Fleet, group: str) -> str | None:
     """By its breaker, with the way out: a failure may be an ordinary result, as of tests."""
     breaker = fleet.group(group).breaker
-    typed = f"'{group}'" if " " in group else group
-    now = f"or now, after `paddock breaker reset {typed}`"
+    now = f"or now, after `paddock breaker reset {repr(group) if ' ' in group else group}`"
     if isinstance(breaker, Open):
         left, failed = format_duration(max(0.0, breaker.until_at - fleet.now)), breaker.failed_at
         failures = f"{len(failed)} failure{'s'[: len(failed) != 1]}"

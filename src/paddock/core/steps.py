@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from .actions import StartAttempt
 from .fleet import Fleet
-from .run import Exit, Outcome, Run, StepDone
+from .run import Exit, Outcome, Queued, Run, StepDone
 
 
 def start_action(run: Run, limit_bytes: int) -> StartAttempt:
@@ -40,6 +40,12 @@ def step_done(fleet: Fleet, run: Run, ended: Exit) -> Run:
         )
     )
     return replace(run, steps_done=step + 1, in_doubt=False, tries_before=tries(run))
+
+
+def is_between_steps(run: Run) -> bool:
+    """Whether it waits for the next one, and nothing has gone wrong since the last."""
+    begun = isinstance(run.state, Queued) and run.steps_done > run.spec.first_step
+    return begun and tries(run) == run.tries_before
 
 
 def has_more(run: Run) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+from pathlib import Path
 from typing import Final
 
 from paddock.config import settings as s
@@ -13,7 +14,7 @@ from paddock.config.settings import Settings
 from paddock.drivers.container.driver import ContainerDriver, DriverTrouble
 from paddock.drivers.container.engine import Mount
 from paddock.drivers.container.fleet_wall import FleetWall
-from paddock.drivers.container.naming import boot_id
+from paddock.drivers.container.naming import boot_id, used_file
 from paddock.drivers.container.probe import engine_named
 from paddock.drivers.container.settings import ContainerSettings
 from paddock.drivers.local.containment.choosing import read_home
@@ -26,12 +27,9 @@ log = logging.getLogger("paddock.daemon")
 
 
 def container_driver(places: Places, settings: Settings, *, epoch: int) -> ContainerDriver | None:
-    """Not yet connected; None: nothing is installed that could run one."""
-    name = settings[s.CONTAINER_ENGINE]
-    if name == "auto":
-        found = (engine for engine, program in PROGRAMS.items() if shutil.which(program))
-        name = next(found, "")
-    if not name:
+    """Not yet connected; None: there is no engine that could run one, or that has what runs."""
+    name = _engine(places, settings[s.CONTAINER_ENGINE])
+    if name is None:
         return None
     chosen = ContainerSettings(
         image=settings[s.CONTAINER_IMAGE] or "",
@@ -61,18 +59,47 @@ def _wall(places: Places) -> FleetWall | None:
     return None
 
 
+def _engine(places: Places, wanted: str) -> str | None:
+    """While containers are there it is theirs: another would take them for removed, and let them
+    run on for ever."""
+    theirs = _whose(places)
+    if wanted != "auto":
+        return wanted if theirs in (None, wanted) else None
+    names = PROGRAMS if theirs is None else (theirs,)
+    return next((name for name in names if shutil.which(PROGRAMS[name])), None)
+
+
 def left_alone(places: Places) -> str | None:
     """Why a daemon may not go on without the driver: attempts of this boot that only it knows would
     be taken for lost, and killed by the next daemon that has it."""
-    boxes = places.state / "containers" / boot_id()
-    try:
-        if not any(box.is_dir() for box in boxes.iterdir()):
-            return None
-    except OSError:
+    boxes = _boxes(places)
+    if not _has_any(boxes):
         return None
+    engine = _whose(places) or "their engine"
     return (
-        f"containers of this paddock are there, and no engine for them: mend it, or remove {boxes}"
+        f"agents run in containers, and {engine} is not there, or sandbox.container_engine names "
+        f"another: mend that; to give them up, remove {boxes}"
     )
+
+
+def _whose(places: Places) -> str | None:
+    """The engine of the containers of this boot; None: there are none, or it was not noted."""
+    try:
+        kind = used_file(places.state).read_text(encoding="ascii")
+    except (OSError, ValueError):
+        return None
+    return kind if kind in PROGRAMS and _has_any(_boxes(places)) else None
+
+
+def _boxes(places: Places) -> Path:
+    return places.state / "containers" / boot_id()
+
+
+def _has_any(boxes: Path) -> bool:
+    try:
+        return any(box.is_dir() for box in boxes.iterdir())
+    except OSError:
+        return False
 
 
 def connected(driver: ContainerDriver) -> bool:

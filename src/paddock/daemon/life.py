@@ -8,7 +8,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +17,7 @@ from paddock import __version__
 from paddock.api.desk import Facts
 from paddock.api.serving import ApiServer, CannotListen
 from paddock.config import settings as s
-from paddock.config.layers import HOST_FILE, load_settings, user_file
+from paddock.config.layers import load_settings
 from paddock.config.places import Places, plain_environment
 from paddock.config.policy import to_policy
 from paddock.core.events import CancelRequested, PolicyChanged
@@ -25,6 +25,7 @@ from paddock.core.policy import Policy
 from paddock.daemon.ballast import Ballast
 from paddock.daemon.birthplace import settle
 from paddock.daemon.capturing import take_up, usual_keeping
+from paddock.daemon.configuration import Configuration
 from paddock.daemon.containers import connected, container_driver, left_alone
 from paddock.daemon.left_notes import keep_ladder, listened_before, listening_file
 from paddock.daemon.shims import Shims
@@ -54,7 +55,6 @@ from paddock.supervisor.witness import Witness
 
 REVIVE_AFTER_S: Final = 1.0
 SETTLE_S: Final = 10.0
-LOOK_AT_CONFIG_S: Final = 2.0
 EPOCH_TRIES: Final = 3
 BALLAST_S: Final = 5.0
 PRESSURE: Final = Path("/proc/pressure/memory")
@@ -145,6 +145,7 @@ class _Daemon:
         self.drivers: dict[str, Driver] = {"local": self.local, "fake": fake}
         self.supervisor = Supervisor(inherited.fleet, store, inherited.clock, self.drivers, "local")
         self.ending = Ending(asyncio.Event())
+        self.configuration = Configuration(self._configure)
         self.endings = Endings(self.supervisor, places.stdin)
         self.grounds = grounds_for(places, load_settings(None))
         self.grounds.tell = self.supervisor.post
@@ -159,7 +160,8 @@ class _Daemon:
 
     def _witness(self) -> Witness:
         fleet, tell = self.supervisor.fleet, self.supervisor.post
-        return Witness(fleet, tell, digest=self.output.digest, room=self.grounds.room)
+        room, spent = self.grounds.room, self.keepsakes.drop_stream
+        return Witness(fleet, tell, digest=self.output.digest, room=room, spent=spent)
 
     def _local_driver(self) -> LocalDriver:
         return LocalDriver(
@@ -198,7 +200,7 @@ class _Daemon:
         ballast = self.ballast.take_aboard
         kept = (self.output, self.boxes, self.keepsakes)
         chores = Chores(self.supervisor, kept, self.places.stdin, also=ballast)
-        works = (eyes.watch(), chores.do(), self._watch_configuration(), self.grounds.tend())
+        works = (eyes.watch(), chores.do(), self.configuration.watch(), self.grounds.tend())
         for work in works:
             await stack.enter_async_context(self._working(work))
         await self._serve()
@@ -273,7 +275,7 @@ class _Daemon:
             stop=self.ending.ask,
             beat_while=self.endings.beat_while,
             black_box=self.boxes.read,
-            notices=self.output.notices,
+            notices=self._notices,
             workspaces=self.grounds.room,
         )
         server = ApiServer(
@@ -346,31 +348,19 @@ class _Daemon:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.ending.ask)
-        loop.add_signal_handler(signal.SIGHUP, self._reload)
+        loop.add_signal_handler(signal.SIGHUP, self.configuration.read_again)
 
-    async def _watch_configuration(self) -> None:
-        """A change of a file counts within seconds: errors may name the key to change."""
-        seen = _looks_of(_configured_by())
-        while True:
-            await asyncio.sleep(LOOK_AT_CONFIG_S)
-            if (found := _looks_of(_configured_by())) != seen:
-                seen = found
-                self._reload()
-
-    def _reload(self) -> None:
-        """The configuration again, also at SIGHUP. A mistake in it changes nothing."""
-        try:
-            total_bytes = probe_for_this_machine().sample().total_bytes
-            settings = load_settings(None)
-            policy: Policy = to_policy(settings, total_bytes)
-            self.output.intake.usual = usual_keeping(settings)
-            self.walls.set_wall(policy.wall_bytes)
-            keep_ladder(self.places, policy)
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with it, the daemon lives
-            log.error("the configuration is as before: %s", error)
-            return
+    def _configure(self) -> None:
+        settings = load_settings(None)
+        total_bytes = probe_for_this_machine().sample().total_bytes
+        policy: Policy = to_policy(settings, total_bytes)
+        self.output.intake.usual = usual_keeping(settings)
+        self.walls.set_wall(policy.wall_bytes)
+        keep_ladder(self.places, policy)
         self.supervisor.set_policy(policy)
-        log.info("the configuration was read again")
+
+    def _notices(self) -> tuple[str, ...]:
+        return (*self.configuration.notices(), *self.output.notices())
 
     @contextlib.asynccontextmanager
     async def _working(self, work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
@@ -382,22 +372,6 @@ class _Daemon:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await task
-
-
-def _configured_by() -> list[Path]:
-    return [HOST_FILE, user_file()]
-
-
-def _looks_of(files: Iterable[Path]) -> list[tuple[int, int] | None]:
-    found: list[tuple[int, int] | None] = []
-    for file in files:
-        try:
-            facts = file.stat()
-        except OSError:
-            found.append(None)
-        else:
-            found.append((facts.st_mtime_ns, facts.st_ino))
-    return found
 
 
 def _restart(places: Places, listen: str | None) -> dict[str, object]:

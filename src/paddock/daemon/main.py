@@ -33,9 +33,21 @@ def command(state: str | None, listen: str | None, log_file: str | None, verbose
     Example:
       paddock daemon run --listen 127.0.0.1:7070
     """
+    if listen is not None:
+        _check_listen(listen)
     places = find_places(state)
     shed_marks(places)
     return run(places, listen=listen, log_file=log_file, verbose=verbose)
+
+
+def _check_listen(listen: str) -> None:
+    from paddock.api.binding import CannotListen, split_address
+
+    try:
+        split_address(listen)
+    except CannotListen:
+        message = f"--listen: found {listen!r}; allowed: an address, as in 127.0.0.1:7070"
+        raise click.UsageError(message) from None
 
 
 def shed_marks(places: Places) -> None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from msgspec.structs import replace
+
 from paddock.cgroups.files import read_or_empty
 from paddock.cgroups.mounts import Place
 from paddock.core.events import Host
@@ -72,16 +74,20 @@ class Readings:
     calm: bool = False  # the system itself says that nothing presses, whatever was swapped out
 
     def host(self) -> Host:
-        """What the core decides by. A completion-time slowdown is no reading: runs tell it."""
-        stall = self.memory_stall.full_percent if self.memory_stall else None
-        return Host(
-            available_bytes=self.memory.available_bytes,
-            used_percent=self.memory.used_percent,
-            total_bytes=self.memory.total_bytes,
-            swap_percent=0.0 if self.calm else self.memory.swap_percent,
-            memory_stall_percent=stall or 0.0,
-            pageouts_rising=self.paging.rising and not self.calm,
-        )
+        return host_of(self.memory, self.memory_stall, self.paging, calm=self.calm)
+
+
+def host_of(memory: Memory, stall: Stall | None, paging: Paging, *, calm: bool = False) -> Host:
+    """What the core decides by. A completion-time slowdown is no reading: runs tell it."""
+    full = stall.full_percent if stall else None
+    return Host(
+        available_bytes=memory.available_bytes,
+        used_percent=memory.used_percent,
+        total_bytes=memory.total_bytes,
+        swap_percent=0.0 if calm else memory.swap_percent,
+        memory_stall_percent=full or 0.0,
+        pageouts_rising=paging.rising and not calm,
+    )
 
 
 def read_memory(root: Path = Path("/"), cgroups: Iterable[Place] | None = None) -> Memory:
@@ -123,21 +129,44 @@ class LinuxProbe:
         self._memory = read_memory(root, self._memory_cgroups)
 
     def sample(self) -> Host:
-        return self.read().host()
+        """Only what the core decides by: the rest of a reading is half of what it takes."""
+        self._find_cgroups()
+        memory = self._read_memory()
+        return host_of(memory, self._stall(memory), self._page())
+
+    def glance(self, last: Host) -> Host | None:
+        """0.05 ms, where a look at host and agents takes 3 ms with 100 processes on the machine.
+        What cannot be read is for the next look to say."""
+        try:
+            if self._memory.limits:
+                memory = read_memory(self._root, self._memory_cgroups)
+                available, used = memory.available_bytes, memory.used_percent
+            else:
+                fields = _read_meminfo(self._root / "proc/meminfo")
+                available = fields.get("MemAvailable")
+                used = _used_percent(self._memory.physical_bytes, available, [])
+        except MemoryUnreadable:
+            return None
+        return replace(last, available_bytes=available, used_percent=used)
 
     def read(self) -> Readings:
         self._find_cgroups()
         memory = self._read_memory()
-        pressure = self._root / "proc/pressure"
-        narrowed = (path / "memory.pressure" for path in memory.limits)
         return Readings(
             memory=memory,
-            memory_stall=worst_stall((pressure / "memory", *narrowed)),
-            cpu_stall=read_stall(pressure / "cpu"),
-            paging=self._paging.look(read_paged(self._root), at=self._clock()),
+            memory_stall=self._stall(memory),
+            cpu_stall=read_stall(self._root / "proc/pressure/cpu"),
+            paging=self._page(),
             load=read_load(self._root),
             cpus=read_cpus(self._root, self._cpu_cgroups),
         )
+
+    def _stall(self, memory: Memory) -> Stall | None:
+        narrowed = (path / "memory.pressure" for path in memory.limits)
+        return worst_stall((self._root / "proc/pressure/memory", *narrowed))
+
+    def _page(self) -> Paging:
+        return self._paging.look(read_paged(self._root), at=self._clock())
 
     def _find_cgroups(self) -> None:
         """Again only when this process was moved: all mounts take 0.64 ms, the rest 0.51 ms.

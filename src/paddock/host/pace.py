@@ -28,13 +28,13 @@ def next_look_s(
     """
     until_emergency_s = 0.0
     if available_bytes is not None:
-        left = available_bytes - _emergency_bytes(total_bytes, ladder)
+        left = available_bytes - emergency_bytes(total_bytes, ladder)
         until_emergency_s = left / GROWTH_BYTES_PER_S
     affordable_s = look_cost_s * (1 / MOST_OF_A_CORE - 1)
     return min(LONGEST_S, max(SHORTEST_S, until_emergency_s, affordable_s))
 
 
-def _emergency_bytes(total_bytes: int, ladder: LadderPolicy) -> int:
+def emergency_bytes(total_bytes: int, ladder: LadderPolicy) -> int:
     """How much is still available when the ladder's last step is taken, by percent or by floor."""
     by_percent = int(total_bytes * (100.0 - ladder.emergency) / 100.0)
     return max(by_percent, ladder.emergency_free_bytes)

@@ -128,6 +128,7 @@ class Tidier:
         handle, half = work.handle, f"{HALF}{part.name}.gz"
         source = os.open(part.name, READ, dir_fd=handle)
         try:
+            self._make_sure_of(source, handle)
             self._step("open")
             target = os.open(half, _NEW, 0o600, dir_fd=handle)
             try:
@@ -149,6 +150,14 @@ class Tidier:
         self._step("fsync directory")
         os.fsync(handle)
         self._unlink(work, part.name)
+
+    def _make_sure_of(self, source: int, handle: int) -> None:
+        """Packing may take its turn, and power fail before: what was rotated is on the disk first,
+        under its name. Here, because whoever moves the bytes must not wait for a disk."""
+        self._step("fsync rotated")
+        os.fsync(source)
+        self._step("fsync directory")
+        os.fsync(handle)
 
     # -- letting go -----------------------------------------------------------------------
 

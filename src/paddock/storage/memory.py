@@ -57,9 +57,12 @@ class MemoryStore:
         self._check()
         if self.trouble is not None:
             raise self.trouble
-        oldest_at = now_at - keep.age_s
-        newest = enumerate(self._newest())
-        gone = [run for n, run in newest if n >= keep.runs or _ended_at(run) < oldest_at][-BATCH:]
+        oldest_at, newest = now_at - keep.age_s, self._newest()
+        beats = _surplus_beats(newest, keep.beats)
+        # Beats first, all of them: while there are too many, nothing else is too much.
+        surplus = beats or newest[keep.runs :]
+        old = [run for run in newest if _ended_at(run) < oldest_at][-BATCH:]
+        gone = dict.fromkeys([*old, *surplus[-BATCH:]])
         for run in gone:
             for kept in (self._runs, self._stories, self._steps_done, self._recipes):
                 kept.pop(run.id, None)
@@ -218,6 +221,17 @@ class _Story:
 
 def _ended_at(run: Run) -> float:
     return run.state.since_at
+
+
+def _surplus_beats(newest: Sequence[Run], keep: int) -> list[Run]:
+    seen: Counter[str] = Counter()
+    found = []
+    for run in newest:
+        if run.spec.heartbeat is not None:
+            seen[run.spec.heartbeat] += 1
+            if seen[run.spec.heartbeat] > keep:
+                found.append(run)
+    return found
 
 
 def _fits(run: Run, wanted: Wanted) -> bool:

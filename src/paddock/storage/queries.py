@@ -136,6 +136,19 @@ ORDER BY ended_at DESC, id DESC LIMIT :limit
 # Before the run that has the highest number may go.
 KEEP_NEWEST: Final = f"UPDATE fleet SET at = max(at, ?), sequence = max(sequence, {_LAST_SEQUENCE})"
 
+# The id of a beat has a dot, of no other run: the index by end tells, and no other row is read.
+DROP_SURPLUS_BEATS: Final = """
+DELETE FROM runs WHERE number IN (
+    SELECT number FROM (
+        SELECT number, ended_at,
+            row_number() OVER (PARTITION BY beat ORDER BY ended_at DESC, id DESC) AS newer
+        FROM (
+            SELECT number, id, ended_at, spec ->> 'heartbeat' AS beat FROM runs
+            WHERE ended_at IS NOT NULL AND id GLOB '*.*' AND json_valid(spec))
+        WHERE beat IS NOT NULL)
+    WHERE newer > :keep ORDER BY ended_at LIMIT :batch)
+RETURNING id
+"""
 DROP_OLD_RUNS: Final = """
 DELETE FROM runs WHERE number IN (
     SELECT number FROM runs WHERE ended_at IS NOT NULL AND ended_at < :oldest_at

@@ -134,9 +134,11 @@ def _forget_environment(
 def drop_surplus(db: apsw.Connection, keep: Keep, *, now_at: float) -> Tidied:
     db.execute(queries.KEEP_NEWEST, (now_at,))
     old = {"oldest_at": now_at - keep.age_s, "batch": BATCH}
-    runs = [run for (run,) in db.execute(queries.DROP_OLD_RUNS, old)]
-    surplus = {"keep": keep.runs, "batch": BATCH}
-    runs += [run for (run,) in db.execute(queries.DROP_SURPLUS_RUNS, surplus)]
+    runs = _dropped(db, queries.DROP_OLD_RUNS, old)
+    # Beats first, all of them: while there are too many, nothing else is too much.
+    surplus = _dropped(db, queries.DROP_SURPLUS_BEATS, {"keep": keep.beats, "batch": BATCH})
+    if not surplus:
+        surplus = _dropped(db, queries.DROP_SURPLUS_RUNS, {"keep": keep.runs, "batch": BATCH})
     groups = 0
     for query, facts in (
         (queries.DROP_OLD_GROUPS, old),
@@ -144,4 +146,8 @@ def drop_surplus(db: apsw.Connection, keep: Keep, *, now_at: float) -> Tidied:
     ):
         db.execute(query, facts)
         groups += db.changes()
-    return Tidied(tuple(runs), groups)
+    return Tidied((*runs, *surplus), groups)
+
+
+def _dropped(db: apsw.Connection, query: str, facts: dict[str, float]) -> list[str]:
+    return [run for (run,) in db.execute(query, facts)]

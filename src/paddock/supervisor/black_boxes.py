@@ -15,11 +15,22 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, assert_never
 
 from paddock.core.explain import waiting
 from paddock.core.fleet import Change
-from paddock.core.run import Attempt, Ended, Live, Outcome, Queued, Run
+from paddock.core.run import (
+    Attempt,
+    Ended,
+    Live,
+    Outcome,
+    Queued,
+    Run,
+    Running,
+    Starting,
+    Stopping,
+)
+from paddock.core.steps import is_between_steps
 from paddock.core.units import format_duration, format_size
 from paddock.supervisor.loop import Supervisor
 from paddock.supervisor.salvage import salvage
@@ -79,6 +90,8 @@ class BlackBoxes:
         samples = self._samples.pop(Attempt(run.id, before.attempt), deque())
         if isinstance(run.state, Ended) and run.state.outcome is Outcome.SUCCEEDED:
             return
+        if is_between_steps(run):
+            return
         facts = self._facts(change, before, samples)
         task = asyncio.get_running_loop().create_task(self._keep(run, facts))
         self._tasks.add(task)
@@ -88,9 +101,8 @@ class BlackBoxes:
         self, change: Change, before: Live, samples: Iterable[tuple[float, int]]
     ) -> dict[str, str]:
         run, seen = change.run, list(samples)
-        lived_s = max(0.0, self._supervisor.fleet.now - before.since_at)
         facts = {
-            "attempt": f"{before.attempt}, in its last state for {format_duration(lived_s)}",
+            "attempt": f"{before.attempt}, {_lived(before, self._supervisor.fleet.now)}",
             "why": change.because,
             "limit": format_size(before.hold.limit_bytes),
         }
@@ -110,10 +122,15 @@ class BlackBoxes:
         return "nothing: it is over (`paddock retry` runs it once more)"
 
     async def _keep(self, run: Run, facts: dict[str, str]) -> None:
-        if self._room is not None and isinstance(run.state, Ended):
-            work = partial(salvage, self._room, run.id, run.state.outcome)
+        if self._room is not None:
+            # One that comes back finds its files as they are; what it had not committed is safe.
+            cut = Outcome.PREEMPTED if not isinstance(run.state, Ended) else run.state.outcome
+            work = partial(salvage, self._room, run.id, cut)
             facts |= await asyncio.get_running_loop().run_in_executor(self._salvors, work)
-        commit = await last_commit(await self._place_of(run.id))
+        place = await self._place_of(run.id)
+        if place is not None and _never_began(run):
+            facts["directory"] = str(place)  # where its program was looked for
+        commit = await last_commit(place)
         if commit is not None:
             facts["last commit"] = commit
         try:
@@ -133,6 +150,26 @@ class BlackBoxes:
         fresh = self._directory / f".{run}.{os.getpid()}"
         fresh.write_text(text, encoding="utf-8")
         fresh.replace(self._directory / f"{run}.json")
+
+
+def _never_began(run: Run) -> bool:
+    return isinstance(run.state, Ended) and run.state.outcome is Outcome.SPAWN_FAILED
+
+
+def _lived(last: Live, now: float) -> str:
+    """How long it ran, without what it stood still."""
+    match last:
+        case Starting():
+            return f"given up {format_duration(max(0.0, now - last.since_at))} after its start"
+        case Running():
+            began_at: float | None = last.since_at + last.paused_s
+        case Stopping():
+            began_at = last.started_at
+        case _:
+            assert_never(last)
+    return (
+        "never ran" if began_at is None else f"ran for {format_duration(max(0.0, now - began_at))}"
+    )
 
 
 def _drawn(samples: list[tuple[float, int]], limit_bytes: int) -> str:

@@ -13,9 +13,9 @@ from typing import Final
 from paddock.core.events import HeartbeatRemoved
 from paddock.core.run import Ended, Run
 from paddock.ports import Recipe
-from paddock.supervisor.grounds import ADDRESS
 from paddock.supervisor.loop import Supervisor
 from paddock.supervisor.thoughts import Parting
+from paddock.supervisor.wanted import ADDRESS
 
 ON_END_LABEL: Final = "on_end"
 WHILE_LABEL: Final = "while"  # of a heartbeat: it beats until these runs have ended

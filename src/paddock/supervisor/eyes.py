@@ -1,7 +1,8 @@
 """The eyes: one look at the host and at all agents, handed to the loop as one event.
 
 Once a second while there is room; the closer the host is to its last step, the sooner again; and at
-once when the kernel rings.
+once when the kernel rings. Where looks are too costly for that pace, a glance between them, at what
+is available and nothing else, finds the last step in time.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from paddock.core.events import Host, Sampled
+from paddock.core.pressure import Rung
 from paddock.core.run import Attempt
-from paddock.host.pace import next_look_s
+from paddock.host.pace import emergency_bytes, next_look_s
 from paddock.ports import HostProbe
 from paddock.supervisor.loop import Supervisor
 
@@ -23,6 +25,8 @@ TICK_S: Final = 1.0
 # With nobody at work and nobody waiting a look only keeps the host's figures from growing stale.
 IDLE_TICK_S: Final = 5.0
 SHORTEST_S: Final = 0.05  # also for alarms, which may ring as often as they like
+GLANCE_S: Final = 0.02
+REST_AFTER_GLANCE: Final = 9  # times what it took: a tenth of a core at most, where a core is slow
 
 log = logging.getLogger("paddock.eyes")
 
@@ -45,8 +49,10 @@ class Eyes:
         self._rung = asyncio.Event()
         self._host: Host | None = None
         self._cost_s = 0.0
+        self._glance_s: float | None = None  # until the next one; None: no need of any
 
-    def look(self) -> None:
+    def look(self, glanced: Host | None = None) -> None:
+        """At the agents, and at the host unless a glance has just told enough of it."""
         began = time.thread_time()
         try:
             used = self._supervisor.hands.used_bytes()
@@ -54,7 +60,7 @@ class Eyes:
             log.error("the agents' memory cannot be read: %s", error)
             used = {}
         self._seen(used)
-        self._host = self._look_at_host()
+        self._host = glanced or self._look_at_host()
         self._supervisor.post(Sampled(0.0, self._host, used))
         self._cost_s = time.thread_time() - began
 
@@ -63,36 +69,56 @@ class Eyes:
         self._rung.set()
 
     async def watch(self) -> None:
+        glanced: Host | None = None
         while True:
             self._rung.clear()
-            self.look()
+            self.look(glanced)
             await asyncio.sleep(SHORTEST_S)
-            await self._rest(self._pause_s() - SHORTEST_S)
+            glanced = await self._rest(self._pause_s() - SHORTEST_S)
 
     def _pause_s(self) -> float:
         fleet, host = self._supervisor.fleet, self._host
+        self._glance_s = None
         if host is None or not (fleet.live or fleet.waiting):
             return max(self._tick_s, IDLE_TICK_S)
-        soon_s = next_look_s(
-            host.available_bytes,
-            host.total_bytes,
-            look_cost_s=self._cost_s,
-            ladder=fleet.policy.ladder,
-        )
-        return min(self._tick_s, soon_s)
+        left, total, ladder = host.available_bytes, host.total_bytes, fleet.policy.ladder
+        soon_s = next_look_s(left, total, ladder=ladder)
+        affordable_s = next_look_s(left, total, look_cost_s=self._cost_s, ladder=ladder)
+        if soon_s < affordable_s and fleet.ladder.rung < Rung.EMERGENCY:
+            self._glance_s = GLANCE_S
+        return min(self._tick_s, affordable_s)
 
-    async def _rest(self, seconds: float) -> None:
-        """Cut short when the kernel rings, or when the first run comes to an idle fleet."""
+    def _glance(self) -> Host | None:
+        """What it found, if that is the last step, and if there was to be a glance."""
+        if self._glance_s is None or self._host is None:
+            return None
+        began = time.thread_time()
+        try:
+            found = self._probe.glance(self._host)
+        except (OSError, ValueError):
+            found = None  # the next look says so
+        self._glance_s = max(GLANCE_S, REST_AFTER_GLANCE * (time.thread_time() - began))
+        if found is None or found.available_bytes is None:
+            return None
+        floor = emergency_bytes(found.total_bytes, self._supervisor.fleet.policy.ladder)
+        return found if found.available_bytes <= floor else None
+
+    async def _rest(self, seconds: float) -> Host | None:
+        """Cut short when the kernel rings, when the first run comes to an idle fleet, or when a
+        glance says so."""
         fleet = self._supervisor.fleet
         was_busy = bool(fleet.live or fleet.waiting)
         over_at = time.monotonic() + seconds
         while (left_s := over_at - time.monotonic()) > 0 and not self._rung.is_set():
             if not was_busy and (fleet.live or fleet.waiting):
-                return
+                return None
             # Not `wait_for`: rung in the moment it is cancelled, 3.11's forgets that it was.
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(left_s, self._tick_s)):
+                async with asyncio.timeout(min(left_s, self._glance_s or self._tick_s)):
                     await self._rung.wait()
+            if (glanced := self._glance()) is not None:
+                return glanced
+        return None
 
     def _look_at_host(self) -> Host:
         try:

@@ -19,27 +19,33 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
-from paddock.core.events import Emptied, Event, SpawnFailed, StartPutOff, StartTakesLonger
+from paddock.core.events import (
+    Emptied,
+    Event,
+    Noticed,
+    SpawnFailed,
+    StartPutOff,
+    StartTakesLonger,
+)
 from paddock.core.run import Attempt
 from paddock.ports import Launch
-from paddock.workspaces.errors import Busy, GitLocked, GitTimedOut, NoRoom, WorkspaceError
+from paddock.supervisor.wanted import MARKER_LABEL, REPOSITORY_LABEL, Wanted, wanted_by
+from paddock.workspaces.errands import EVERYTHING, Errand
+from paddock.workspaces.errors import (
+    BrokenOff,
+    Busy,
+    GitLocked,
+    GitTimedOut,
+    NoRoom,
+    WorkspaceError,
+)
+from paddock.workspaces.keeping import Keep
 from paddock.workspaces.port_blocks import Block, PortBlocks
-from paddock.workspaces.processes import end_all
 from paddock.workspaces.progress import Progress
 from paddock.workspaces.room import Room
 from paddock.workspaces.scratch import VARIABLE as SCRATCH
 from paddock.workspaces.scratch import Scratch
-from paddock.workspaces.secrets import parted
-from paddock.workspaces.size_rules import Answer
-from paddock.workspaces.sources import Manner
-from paddock.workspaces.strategy import choose
 
-REPOSITORY_LABEL: Final = "repo"  # what is asked for, as JSON: see `Wanted`
-# The whole address where it holds a password: environments go with the end and show nowhere.
-ADDRESS: Final = "PADDOCK_REPOSITORY"
-MARKER_LABEL: Final = "ready_marker"
 GC_S: Final = 3600.0
 AT_ONCE: Final = 4
 STILL_S: Final = 15.0  # well within the patience for a start
@@ -51,32 +57,9 @@ _NAME: Final = re.compile(r"(.+)\.([0-9]+)\.p([0-9]{5})")
 _PASSING: Final = (GitLocked, GitTimedOut)
 
 Begin = Callable[[Launch], None]
+Made = tuple[Path, Path]  # the workspace, and what must be reached for git to work in it
 
 log = logging.getLogger("paddock.grounds")
-
-
-class Wanted(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Which repository, and how much of it. Lies in the recipe's labels."""
-
-    repository: str  # a path, or an address
-    branch: str | None = None
-    shallow: bool = False
-    sparse: tuple[str, ...] = ()
-    submodules: bool = False
-
-    @property
-    def place(self) -> Path | str:
-        return Path(self.repository) if self.repository.startswith("/") else self.repository
-
-    @property
-    def manner(self) -> Manner:
-        if not (self.shallow or self.sparse):
-            return Manner(submodules=self.submodules)
-        local = self.repository.startswith("/")
-        answer = Answer.SPARSE if self.sparse else Answer.SHALLOW
-        secret = not local and bool(parted(self.repository).headers)
-        strategy = choose(local=local, answer=answer, sparse=self.sparse, password=secret)
-        return Manner(strategy=strategy, submodules=self.submodules)
 
 
 @dataclass(slots=True)
@@ -92,8 +75,11 @@ class _Coming:
     """A workspace that is being made."""
 
     begin: Begin
+    errand: Errand
     said: str = "its workspace is being made"
+    notes: list[str] = field(default_factory=list)  # on its size
     still: asyncio.TimerHandle | None = None
+    work: asyncio.Future[Made | Exception] | None = None
 
 
 class Grounds:
@@ -113,6 +99,9 @@ class Grounds:
         self._handing = threading.Lock()
         self._makers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="workspaces")
         self._sweepers = ThreadPoolExecutor(1, thread_name_prefix="sweeping")
+        # Reads every file of a workspace: those who give back ports do not wait behind it.
+        self._collectors = ThreadPoolExecutor(1, thread_name_prefix="collecting")
+        self._is_closed = False
 
     # -- before ---------------------------------------------------------------------------
 
@@ -122,7 +111,7 @@ class Grounds:
         if wanted is None:
             self._begin(launch, begin)
         elif launch.attempt not in self._coming:
-            self._make(launch, _wanted_by(launch), begin)
+            self._make(launch, wanted_by(launch), begin)
 
     def _begin(self, launch: Launch, begin: Begin) -> None:
         try:
@@ -151,32 +140,29 @@ class Grounds:
 
     def _make(self, launch: Launch, wanted: Wanted, begin: Begin) -> None:
         attempt, loop = launch.attempt, asyncio.get_running_loop()
-        self._coming[attempt] = coming = _Coming(begin)
+        self._coming[attempt] = coming = _Coming(begin, self.room.errand())
         with self._handing:
             self._holder[attempt.run] = attempt
         coming.still = loop.call_later(STILL_S, self._still, attempt)
-        work = partial(self._tried, attempt.run, wanted, partial(self._progress, coming))
-        task = loop.run_in_executor(self._makers, work)
-        task.add_done_callback(lambda done: self._came(launch, coming, done))
+        work = partial(self._tried, attempt.run, wanted, coming)
+        coming.work = loop.run_in_executor(self._makers, work)
+        coming.work.add_done_callback(lambda done: self._came(launch, coming, done))
 
-    def _tried(
-        self, run: str, wanted: Wanted, tell: Callable[[Progress], None]
-    ) -> tuple[Path, Path] | Exception:
+    def _tried(self, run: str, wanted: Wanted, coming: _Coming) -> Made | Exception:
         """In a thread. An error is what came of it: a daemon that has stopped reads no futures."""
         try:
-            return self._made(run, wanted, tell)
+            with coming.errand.under_way():
+                return self._made(run, wanted, coming)
         except Exception as error:  # noqa: BLE001 - told to whoever asked
             return error
 
-    def _made(
-        self, run: str, wanted: Wanted, tell: Callable[[Progress], None]
-    ) -> tuple[Path, Path]:
-        """The workspace, and what must be reached for git to work in it."""
+    def _made(self, run: str, wanted: Wanted, coming: _Coming) -> Made:
+        tell, note = partial(self._progress, coming), coming.notes.append
         path = self.room.prepare(
             run,
             repository=wanted.place,
             branch=wanted.branch,
-            manner=replace(wanted.manner, tell=tell),
+            manner=replace(wanted.manner, tell=tell, note=note),
         )
         if self._slots:
             self._makers.submit(self._refill, wanted)
@@ -204,12 +190,12 @@ class Grounds:
         self.tell(StartTakesLonger(0.0, attempt, coming.said))
 
     def _came(
-        self, launch: Launch, coming: _Coming, done: asyncio.Future[tuple[Path, Path] | Exception]
+        self, launch: Launch, coming: _Coming, done: asyncio.Future[Made | Exception]
     ) -> None:
         attempt = launch.attempt
         if coming.still is not None:
             coming.still.cancel()
-        if done.cancelled():
+        if self._is_closed:
             return
         if self._coming.get(attempt) is not coming:
             self._aside(self._leave_workspace, attempt.run, attempt)  # it was stopped meanwhile
@@ -220,6 +206,8 @@ class Grounds:
             path, objects = came
             there = replace(launch, directory=path, reach=(*launch.reach, objects))
             self._begin(there, coming.begin)
+            for note in coming.notes:
+                self.tell(Noticed(0.0, attempt, note))
         else:
             self._not_made(attempt, came)
 
@@ -240,8 +228,12 @@ class Grounds:
         return attempt in self._coming
 
     def drop(self, attempt: Attempt) -> None:
-        """It is not wanted any more: nobody waits for git to end."""
-        if self._coming.pop(attempt, None) is not None:
+        """It is not wanted any more: its git ends, and nobody waits for that."""
+        coming = self._coming.pop(attempt, None)
+        if coming is not None:
+            coming.errand.end()
+            if coming.work is not None:
+                coming.work.cancel()  # one that waits for its turn never has it
             self.tell(Emptied(0.0, attempt))
 
     # -- after ----------------------------------------------------------------------------
@@ -266,8 +258,22 @@ class Grounds:
         with self._handing:
             if self._holder.get(run) == attempt:
                 self._holder.pop(run, None)
-                if self.room.record(run) is not None:
-                    self.room.release(run)
+                record = self.room.record(run)
+                if record is None:
+                    return
+                self.room.release(run)
+                if record.fleeting:
+                    self._collectors.submit(self._let_go, run)
+
+    def _let_go(self, run: str) -> None:
+        """A heartbeat would have a workspace for each beat: it goes, unless something is in it."""
+        try:
+            kept = self.room.let_go(run)
+        except WorkspaceError as error:
+            log.info("the workspace of %s stays: %s", run, error)
+        else:
+            if isinstance(kept, Keep):
+                log.info("the workspace of %s stays: %s", run, kept.because)
 
     def _sweep(self) -> None:
         names, self._to_sweep = self._to_sweep, []
@@ -315,6 +321,7 @@ class Grounds:
             self._laid[attempt] = _Laid(name, self._retaken(int(found[3]), attempt.run))
             self._holder[attempt.run] = attempt
         self._aside(self._tidy, frozenset(attempt.run for attempt in attempts))
+        self._collectors.submit(self._finish)
 
     def _retaken(self, base: int, run: str) -> Block:
         """Without its lock, where another has it by now: the agent was told of it long ago."""
@@ -335,14 +342,28 @@ class Grounds:
         """What was idle for too long goes, if nothing is lost with it."""
         while True:
             await asyncio.sleep(GC_S)
-            self._aside(self._collect)
+            self._collectors.submit(self._collect)
+
+    def _finish(self) -> None:
+        try:
+            self.room.finish()
+        except (WorkspaceError, OSError) as error:
+            log.warning("what was half made or half removed is left: %s", error)
 
     def _collect(self) -> None:
-        for judged in self.room.gc():
-            if judged.removed:
-                log.info("workspace %s was removed: %s", judged.path, judged.because)
+        try:
+            gone = [judged for judged in self.room.gc() if judged.removed]
+        except BrokenOff:
+            return
+        except (WorkspaceError, OSError) as error:
+            log.warning("clearing up workspaces: %s", error)
+            return
+        for judged in gone:
+            log.info("workspace %s was removed: %s", judged.path, judged.because)
 
     def close(self) -> None:
+        """Nobody waits for a clone, a gc or a salvage: all of them end, and are gone on with."""
+        self._is_closed = True
         for coming in self._coming.values():
             if coming.still is not None:
                 coming.still.cancel()
@@ -352,12 +373,7 @@ class Grounds:
         self._to_sweep = []
         for block in (*self._spare, *(laid.block for laid in self._laid.values())):
             block.close()
-        for threads in (self._makers, self._sweepers):
+        for threads in (self._makers, self._sweepers, self._collectors):
             threads.shutdown(wait=False, cancel_futures=True)
-        end_all()
-
-
-def _wanted_by(launch: Launch) -> Wanted:
-    wanted = msgspec.json.decode(launch.labels[REPOSITORY_LABEL], type=Wanted)
-    whole = launch.environment.get(ADDRESS)
-    return wanted if whole is None else msgspec.structs.replace(wanted, repository=whole)
+        self.room.end()
+        EVERYTHING.interrupt()

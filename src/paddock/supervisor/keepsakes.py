@@ -94,10 +94,11 @@ class Keepsakes:
             for reason in delete_tree(self._top, path):
                 log.warning("of a run's checkpoints is left: %s", reason)
 
-    def names(self) -> list[str]:
-        with suppress(OSError):
-            return sorted(os.listdir(self._top))  # noqa: PTH208 - names are all that is asked
-        return []
+    def drop_stream(self, run: str, step: int) -> None:
+        """What a stage of steps had on its way from one to the next."""
+        path = self._top / run / f"stream-{step + 1}"
+        if path.is_dir() and not path.is_symlink():
+            delete_tree(self._top / run, path)
 
     def close(self) -> None:
         self._sweeper.shutdown(wait=False, cancel_futures=True)

@@ -9,20 +9,23 @@ import asyncio
 import logging
 from collections.abc import Hashable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
-from paddock.core.events import Noticed
+from paddock.core.events import AttemptLost, Emptied, Event, Exited, Noticed
 from paddock.core.fleet import Change
 from paddock.core.run import Attempt
-from paddock.supervisor.grounds import MARKER_LABEL
 from paddock.supervisor.loop import Supervisor
+from paddock.supervisor.wanted import MARKER_LABEL
 from paddock.workspaces.errors import WorkspaceError
 from paddock.workspaces.inotify import Ears
 from paddock.workspaces.ready import Marker, Sighting, next_look_s
 from paddock.workspaces.room import Room
 
 SOON_S: Final = 0.2  # a commit is many changes
+LAST_LOOK_S: Final = 2.0  # a look takes milliseconds; a slow disk does not keep a run from its end
+_OF_AN_END: Final = (Exited, Emptied, AttemptLost)
 
 log = logging.getLogger("paddock.ready")
 
@@ -30,10 +33,12 @@ log = logging.getLogger("paddock.ready")
 @dataclass(slots=True)
 class _Watched:
     attempt: Attempt
-    marker: Marker
     since_at: float
+    marker: Marker | None = None  # until its workspace was found
     next: asyncio.TimerHandle | None = None
     looking: bool = False
+    held: list[Event] = field(default_factory=list)  # its end, until it was looked at once more
+    last: bool = False  # the look under way was begun after its end
 
 
 class Readiness:
@@ -53,6 +58,7 @@ class Readiness:
         else:
             self._loop.add_reader(self._ears.fileno(), self._heard)
         supervisor.on_change.append(self._changed)
+        supervisor.hands.last_look = self.takes
         if supervisor.hands.grounds is not None:
             supervisor.hands.grounds.on_marked = self.watch
 
@@ -81,30 +87,66 @@ class Readiness:
             self._forget(change.run.id)  # the story of one that has ended is closed
 
     def watch(self, attempt: Attempt, text: str) -> None:
-        task = self._loop.create_task(self._watch(attempt, text))
-        task.add_done_callback(lambda done: None if done.cancelled() else done.exception())
-
-    async def _watch(self, attempt: Attempt, text: str) -> None:
-        record = await self._loop.run_in_executor(self._threads, self._room.record, attempt.run)
-        path = await self._loop.run_in_executor(self._threads, self._room.path, attempt.run)
         known = self._supervisor.fleet.runs.get(attempt.run)
-        if record is None or path is None or known is None:
-            return
-        if not known.live or known.attempt != attempt:
+        if known is None or not known.live or known.attempt != attempt:
             return  # it is over already
         self._forget(attempt.run)  # an earlier attempt's
-        watched = _Watched(attempt, Marker(record, path, text), self._loop.time())
-        self._watched[attempt.run] = watched
+        self._watched[attempt.run] = watched = _Watched(attempt, self._loop.time())
+        task = self._loop.create_task(self._find(watched, text))
+        task.add_done_callback(lambda done: None if done.cancelled() else done.exception())
+
+    async def _find(self, watched: _Watched, text: str) -> None:
+        run = watched.attempt.run
+        try:
+            found = partial(self._marker, run, text)
+            watched.marker = await self._loop.run_in_executor(self._threads, found)
+        except (WorkspaceError, OSError) as error:
+            log.warning("the ready marker of %s is not looked for: %s", run, error)
+        if self._watched.get(run) is not watched:
+            return
+        if watched.marker is None:
+            self._forget(run)
+            return
         if self._ears is not None:
-            watched.marker.listen(self._ears, attempt.run)
+            watched.marker.listen(self._ears, run)
         self._look(watched)
+
+    def _marker(self, run: str, text: str) -> Marker | None:
+        record, path = self._room.record(run), self._room.path(run)
+        return None if record is None or path is None else Marker(record, path, text)
 
     def _forget(self, run: str) -> None:
         watched = self._watched.pop(run, None)
-        if watched is not None and watched.next is not None:
+        if watched is None:
+            return
+        if watched.next is not None:
             watched.next.cancel()
         if self._ears is not None:
             self._ears.forget(run)
+        for event in watched.held:
+            self._supervisor.hands.pass_on(event)
+
+    # -- its end --------------------------------------------------------------------------
+
+    def takes(self, event: Event) -> bool:
+        """Whether it is told later: what an agent did last is seen before its end is told."""
+        if not self._watched or not isinstance(event, _OF_AN_END):
+            return False
+        watched = self._watched.get(event.attempt.run)
+        if watched is None or watched.attempt != event.attempt:
+            return False
+        if isinstance(event, Exited) and not event.empty and not watched.held:
+            return False  # something of it still runs
+        watched.held.append(event)
+        if len(watched.held) == 1:
+            if watched.marker is not None and not watched.looking:
+                self._look(watched)
+            self._loop.call_later(LAST_LOOK_S, self._waited, watched)
+        return True
+
+    def _waited(self, watched: _Watched) -> None:
+        if self._watched.get(watched.attempt.run) is watched:
+            self._forget(watched.attempt.run)
 
     # -- looking --------------------------------------------------------------------------
 
@@ -133,7 +175,8 @@ class Readiness:
         if watched.looking:
             self._look_in(watched, SOON_S)
             return
-        watched.looking = True
+        assert watched.marker is not None
+        watched.looking, watched.last = True, bool(watched.held)
         task = self._loop.run_in_executor(self._threads, watched.marker.look)
         task.add_done_callback(lambda done: self._looked(watched, done))
 
@@ -147,7 +190,12 @@ class Readiness:
             if not isinstance(error, WorkspaceError | OSError):
                 log.error("a look for a ready marker failed", exc_info=error)
         elif (sighting := done.result()) is not None:
-            self._forget(run)
             self._supervisor.post(Noticed(0.0, watched.attempt, f"ready: {sighting}"))
+            self._forget(run)
             return
-        self._look_in(watched, next_look_s(self._loop.time() - watched.since_at))
+        if watched.last:
+            self._forget(run)
+        elif watched.held:
+            self._look(watched)
+        else:
+            self._look_in(watched, next_look_s(self._loop.time() - watched.since_at))

@@ -7,6 +7,7 @@ from typing import Final
 from paddock.core.run import Outcome
 from paddock.workspaces.commits import Commit
 from paddock.workspaces.errors import WorkspaceError
+from paddock.workspaces.records import State
 from paddock.workspaces.room import Room
 from paddock.workspaces.saving import Saved
 
@@ -25,7 +26,8 @@ SHOWN: Final = 5
 
 def salvage(room: Room, run: str, outcome: Outcome) -> dict[str, str]:
     """In a thread: facts for its black box. Empty for a run without a workspace."""
-    if room.record(run) is None:
+    record = room.record(run)
+    if record is None or record.state is State.MAKING:  # nobody was ever given it
         return {}
     facts: dict[str, str] = {}
     if outcome in CUT_SHORT:

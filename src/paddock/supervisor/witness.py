@@ -31,11 +31,14 @@ class Witness:
         *,
         digest: Callable[[Attempt], str],
         room: Room,
+        spent: Callable[[str, int], None],
     ) -> None:
+        """`spent` is told of a run and a step whose stream nobody needs any more."""
         self._fleet = fleet
         self._tell = tell
         self._digest = digest
         self._room = room
+        self._spent = spent
         self._under_way: set[Attempt] = set()
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="witness")
 
@@ -49,7 +52,8 @@ class Witness:
         if event.attempt not in self._under_way:
             self._under_way.add(event.attempt)
             loop = asyncio.get_running_loop()
-            seeing = loop.run_in_executor(self._threads, partial(self._see, event.attempt))
+            see = partial(self._see, event.attempt, run.steps_done)
+            seeing = loop.run_in_executor(self._threads, see)
             seeing.add_done_callback(partial(self._saw, event))
         return True
 
@@ -61,12 +65,13 @@ class Witness:
         known = replace(event.exit, output_digest=digest, commit=commit)
         self._tell(replace(event, exit=known))
 
-    def _see(self, attempt: Attempt) -> tuple[str | None, str | None]:
+    def _see(self, attempt: Attempt, step: int) -> tuple[str | None, str | None]:
         """In a thread. What cannot be seen is not there: the step is done all the same."""
         digest = commit = None
         try:
             digest = self._digest(attempt)
             commit = self._commit(attempt.run)
+            self._spent(attempt.run, step)
         except (OSError, WorkspaceError) as error:
             log.warning("what step of %s left is not all known: %s", attempt.run, error)
         return digest, commit

@@ -59,6 +59,8 @@ class _Read:
     values: dict[str, Any]
     places: dict[str, Place]
     complete: bool
+    # Of one without a name that could be read: what might have been meant as its name.
+    texts: frozenset[str] = frozenset()
 
 
 def parse_fleet(path: Path) -> FleetFile:
@@ -194,7 +196,8 @@ class _Parser:
             except Wrong as wrong:
                 self._add(wrong, each.at, f"{key}.{name}")
                 complete = False
-        return _Read(value.at, values, value.places, complete)
+        texts = frozenset() if "name" in values else _texts(value)
+        return _Read(value.at, values, value.places, complete, texts)
 
     def _whole(self, run: _Read, defaults: _Read, *, key: str) -> _Read:
         """A run with its defaults; what it says itself about its work or place replaces theirs."""
@@ -212,7 +215,8 @@ class _Parser:
         values = {**usual, **run.values}
         if "env" in values:
             values["env"] = {**usual.get("env", {}), **run.values.get("env", {})}
-        whole = _Read(run.at, values, run.places, run.complete and defaults.complete)
+        complete = run.complete and defaults.complete
+        whole = _Read(run.at, values, run.places, complete, run.texts)
         if whole.complete:
             self._check(whole, key)
         for name in ("dir", "repo"):
@@ -281,11 +285,11 @@ class _Parser:
         graph = {
             run.values["name"]: run.values.get("needs", ()) for run in runs if "name" in run.values
         }
-        # Names that could not be read may be the ones that are needed.
-        all_named = all("name" in run.values for run in runs)
-        for run in runs if all_named else ():
-            for need in run.values.get("needs", ()):
-                if need not in graph:
+        # A name that could not be read, such as of `nam: three`, may be the one that is needed.
+        meant = frozenset().union(*(run.texts for run in runs))
+        for run in runs:
+            for need in run.values.get("needs", ()) if "name" in run.values else ():
+                if need not in graph and need not in meant:
                     self._unknown_need(run, need, graph)
         for _ in range(MOST_CIRCLES):
             try:
@@ -319,6 +323,10 @@ class _Parser:
     def _add(self, wrong: Wrong, at: Place, key: str) -> None:
         at = wrong.at or at
         self.mistakes.add(at, key, found=wrong.found, allowed=wrong.allowed, nearest=wrong.near)
+
+
+def _texts(value: Table) -> frozenset[str]:
+    return frozenset(each.text for each in value.entries.values() if isinstance(each, Scalar))
 
 
 def _key(section: str, number: int, item: Value) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import PurePath
@@ -13,14 +13,19 @@ from typing import TYPE_CHECKING, Final, Literal
 from zlib import crc32
 
 if TYPE_CHECKING:
+    from paddock.config.kinds import Share
     from paddock.config.policy import RunDefaults
     from paddock.core.run import Complexity, Priority, RunSpec
 
 PriorityWord = Literal["critical", "high", "normal", "low"]
 ComplexityWord = Literal["simple", "medium", "complex"]
-EachWord = Literal["chunk", "stream"]
+EachWord = Literal["stream", "chunk"]
+CutWord = Literal["bytes", "lines"]
+AgainWord = Literal["replay", "seek"]
 DriverWord = Literal["auto", "local", "container", "kubernetes", "fake"]
 
+
+STREAM_BYTES: Final = 512 << 20  # STEP-2
 
 _INTERPRETER: Final = re.compile(
     r"(ba|da|z|k|fi)?sh|python[0-9.]*|node(js)?|perl|ruby|deno|bun|env", re.ASCII
@@ -35,8 +40,9 @@ class Step:
     name: str
     command: tuple[str, ...]
     stream: bool = False  # what it writes goes to the next step, in chunks, while both run
-    each: EachWord = "chunk"  # of one that reads a stream: once a chunk, or once for all of it
-    replay: bool = True  # of one that writes a stream: after a kill it begins anew, the same again
+    each: EachWord = "stream"  # of one that reads a stream: once for all of it, or once a chunk
+    cut: CutWord = "bytes"  # where its chunks may end
+    resume: AgainWord = "replay"  # of the first: after a kill it says all again, or goes on itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,12 +90,13 @@ class RunRequest:
     performance_profile: str | None = None
     strict: bool = False
 
-    @property
-    def group_or_default(self) -> str:
-        """Agent × repository × role, as far as they are known: `claude/payments/review`."""
+    def group_in(self, project: str) -> str:
+        """Agent × repository × role, as far as they are known: `claude/payments/review`. Without a
+        repository the project counts in whose directory it runs: red tests of one must not close
+        the door on those of another."""
         if self.group is not None:
             return self.group
-        parts = (_agent_word(self), _place_word(self), self.role)
+        parts = (_agent_word(self), _repository_word(self) or project, self.role)
         return "/".join(part for part in parts if part) or self.name
 
 
@@ -107,22 +114,20 @@ def to_spec(
     *,
     ids: Mapping[str, str],
     hard_wall: bool = True,
+    project: str = "",
 ) -> RunSpec:
     """What decisions need of a request. `ids` gives the id of each name, its own included; a need
-    that is not in it is an id already. Without a hard wall the driver samples a soft limit."""
-    # Here and below: every client imports this module, and `paddock status` must be quick. The
-    # configuration and the core are 60 ms to import, and only the daemon needs them.
-    from paddock.core.run import RunSpec
-
-    priorities, complexities = _core_words()
-    limit = request.memory_bytes or defaults.limit_bytes
+    that is not in it is an id already. Without a hard wall the driver samples a soft limit.
+    `project` is the word of the directory it runs in."""
+    make, priorities, complexities = _core()
+    limit = limit_bytes(request, defaults)
     # A run that asked for its memory gets it: the configured soft limit is for those that did not.
     soft = limit if request.memory_bytes else min(defaults.soft_limit_bytes, limit)
     said = request.soft_timeout_s
-    return RunSpec(
+    return make(
         id=ids[request.name],
         name=request.name,
-        group=request.group_or_default,
+        group=request.group_in(project),
         limit_bytes=limit,
         priority=priorities[request.priority],
         soft_limit_bytes=None if hard_wall else soft,
@@ -133,6 +138,13 @@ def to_spec(
         retries=request.retries,
         steps=tuple(" | ".join(step.name for step in stage) for stage in stages(request.steps)),
     )
+
+
+def limit_bytes(request: RunRequest, defaults: RunDefaults) -> int:
+    """Its wall. Steps that stream to each other share a smaller one, unless more is said."""
+    if request.memory_bytes is None and any(step.stream for step in request.steps):
+        return min(defaults.limit_bytes, STREAM_BYTES)
+    return request.memory_bytes or defaults.limit_bytes
 
 
 def stages(steps: tuple[Step, ...]) -> list[tuple[Step, ...]]:
@@ -147,21 +159,32 @@ def stages(steps: tuple[Step, ...]) -> list[tuple[Step, ...]]:
     return found
 
 
-@cache
-def _core_words() -> tuple[dict[str, Priority], dict[str, Complexity]]:
-    from paddock.core.run import Complexity, Priority
+# Every client imports this module, and `paddock status` must be quick: the configuration and the
+# core are 60 ms to import, and only the daemon needs them. Once, since to ask again costs, too.
 
-    return {one.word: one for one in Priority}, {str(one): one for one in Complexity}
+
+@cache
+def _core() -> tuple[type[RunSpec], dict[str, Priority], dict[str, Complexity]]:
+    from paddock.core.run import Complexity, Priority, RunSpec
+
+    words = {one.word: one for one in Priority}
+    return RunSpec, words, {str(one): one for one in Complexity}
+
+
+@cache
+def _sizes() -> tuple[type[Share], Callable[[int | Share, int], int]]:
+    from paddock.config.kinds import Share
+    from paddock.config.policy import high_bytes
+
+    return Share, high_bytes
 
 
 def memory_high_bytes(request: RunRequest, defaults: RunDefaults) -> int:
     """Where throttling begins for this run; always below its limit."""
-    from paddock.config.kinds import Share
-    from paddock.config.policy import high_bytes
-
-    limit = request.memory_bytes or defaults.limit_bytes
+    share, high_bytes = _sizes()
+    limit = limit_bytes(request, defaults)
     if request.memory_high_percent is not None:
-        return Share(request.memory_high_percent).of(limit)
+        return share(request.memory_high_percent).of(limit)
     return high_bytes(request.memory_high_bytes or defaults.memory_high, limit)
 
 
@@ -190,8 +213,8 @@ def _program_word(command: tuple[str, ...]) -> str:
     return program
 
 
-def _place_word(request: RunRequest) -> str:
-    where = request.repo or request.dir or ""
+def _repository_word(request: RunRequest) -> str:
+    where = request.repo or ""
     if "://" in where:
         from paddock.workspaces.secrets import without_secrets
 

@@ -96,6 +96,7 @@ class FleetView(msgspec.Struct, kw_only=True):
     expected_bytes: int
     used_bytes: int
     max_agents: int | None = None
+    max_agents_by: str = ""  # who set it, as part of a sentence
 
 
 class QueueView(msgspec.Struct, kw_only=True):
@@ -110,6 +111,7 @@ class BreakerView(msgspec.Struct, kw_only=True):
     failures: int = 0
     retry_in_s: float | None = None
     probe: str | None = None
+    last_run: str | None = None  # its name, of the newest that is known: groups are hard to read
 
 
 class HeartbeatView(msgspec.Struct, kw_only=True):
@@ -150,6 +152,7 @@ class LearnedView(msgspec.Struct, kw_only=True):
     typical_bytes: int | None  # None: not enough evidence, limits count
     peak_bytes: int
     limit_bytes: int
+    last_run: str | None = None  # its name, as in a breaker
 
 
 class MoveView(msgspec.Struct, kw_only=True):
@@ -204,6 +207,7 @@ class Happening(msgspec.Struct, kw_only=True):
 
 class Kill(msgspec.Struct, kw_only=True):
     runs: tuple[str, ...] = ()
+    fleet: str | None = None  # its runs that have not ended, and its heartbeats
     all: bool = False
     force: bool = False
 
@@ -230,7 +234,8 @@ class ResetBreaker(msgspec.Struct, kw_only=True):
 
 
 class Await(msgspec.Struct, kw_only=True):
-    runs: tuple[str, ...]
+    runs: tuple[str, ...] = ()
+    fleet: str | None = None  # those of the newest of that name, instead
     timeout_s: float = 25.0
 
 

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+from .errands import in_peace
 from .errors import GitFailed, WorkspaceError
 from .git import Git, failure, patiently
 from .guards import check_the_way
 from .locks import hold
 from .progress import Tell, listener
 from .records import Home
+from .remotes import definite
 from .removal import delete_tree
 from .secrets import parted, without_secrets
 from .size_rules import clone_timeout_s
@@ -69,7 +71,8 @@ def _make(home: Home, wanted: Wanted, *, top: Path, timeout_s: float) -> None:
         clone.fetch(first=True)
         fresh.rename(home.clone)
     except BaseException:
-        delete_tree(top, fresh)
+        with in_peace():
+            delete_tree(top, fresh)
         raise
 
 
@@ -104,38 +107,49 @@ class _Clone:
 
     def fetch(self, *, first: bool) -> None:
         """Of a shallow clone later fetches take all that came since, so that it stays one piece."""
-        strategy = self._wanted.strategy
-        head, branch = self._default_branch(), self._wanted.branch
-        names = [name for name in dict.fromkeys((head, branch)) if name]
-        single = strategy.depth is not None
-        refs = [f"+refs/heads/{name}:refs/remotes/{REMOTE}/{name}" for name in names]
+        strategy, lines = self._wanted.strategy, self._asked()
+        head, refs = _default_branch(lines[0]), {"refs/heads/*": f"refs/remotes/{REMOTE}/*"}
         words = ["fetch", "--progress", "--no-recurse-submodules", "--no-write-fetch-head"]
-        if single:
-            known = all(self._knows(name) for name in names)
+        if strategy.depth is not None:
+            refs = self._single(head, lines)
+            known = all(self._knows(here) for here in refs.values())
             words += ["--no-tags", *([] if known else [f"--depth={strategy.depth}"])]
         if strategy.blobless and first:
             words.append("--filter=blob:none")
-        everything = [f"+refs/heads/*:refs/remotes/{REMOTE}/*"]
-        self._run(*words, "--end-of-options", REMOTE, *(refs if single else everything))
+        wanted = [f"+{there}:{here}" for there, here in refs.items()]
+        self._run(*words, "--end-of-options", REMOTE, *wanted)
         if head:
             link = f"refs/remotes/{REMOTE}/HEAD"
             self.git.out("symbolic-ref", link, f"refs/remotes/{REMOTE}/{head}")
         (self._directory / _STAMP).touch()
 
-    def _knows(self, name: str) -> bool:
-        return self.git.says_yes("show-ref", "--verify", "-q", f"refs/remotes/{REMOTE}/{name}")
+    def _single(self, head: str | None, lines: list[str]) -> dict[str, str]:
+        """Of the other side's names ours: what it has checked out, and the branch or tag."""
+        branch = self._wanted.branch
+        names = [name for name in dict.fromkeys((head, branch)) if name]
+        refs = {f"refs/heads/{name}": f"refs/remotes/{REMOTE}/{name}" for name in names}
+        has = {line.partition("\t")[2] for line in lines}
+        if f"refs/tags/{branch}" in has and f"refs/heads/{branch}" not in has:
+            del refs[f"refs/heads/{branch}"]
+            refs[f"refs/tags/{branch}"] = f"refs/tags/{branch}"
+        return refs
 
-    def _default_branch(self) -> str | None:
-        """What the other side has checked out."""
+    def _knows(self, ref: str) -> bool:
+        return self.git.says_yes("show-ref", "--verify", "-q", ref)
+
+    def _asked(self) -> list[str]:
+        """What the other side has checked out, and whether the name asked for is one of a tag."""
+        branch = self._wanted.branch
+        names = [] if branch is None else [f"refs/heads/{branch}", f"refs/tags/{branch}"]
+        words = ("ls-remote", "--symref", "--end-of-options", REMOTE, "HEAD", *names)
         try:
-            lines = self.git.out("ls-remote", "--symref", "--end-of-options", REMOTE, "HEAD")
+            lines = self.git.out(*words).decode("utf-8", "replace").splitlines()
         except GitFailed as error:
             raise self._explained(error) from None
-        if not lines:
-            raise WorkspaceError(f"{self._url} has no commit yet; a workspace begins with one")
-        first = lines.split(b"\n")[0].partition(b"\t")[0]
-        ref = first.removeprefix(b"ref: ").decode("utf-8", "replace")
-        return ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else None
+        if not any(line.endswith("\tHEAD") for line in lines):
+            shown = without_secrets(self._url)
+            raise WorkspaceError(f"{shown} has no commit yet; a workspace begins with one")
+        return lines
 
     def _run(self, *words: str) -> None:
         tell = self._wanted.tell
@@ -148,11 +162,11 @@ class _Clone:
 
         patiently(fetch)
 
-    def _explained(self, error: GitFailed) -> GitFailed:
-        if "could not read Username" in error.told or "Authentication failed" in error.told:
-            return GitFailed(
-                f"{without_secrets(self._url)} wants a login, and paddock asks nobody; set up a "
-                "credential helper or an ssh key for it",
-                told=error.told,
-            )
-        return error
+    def _explained(self, error: GitFailed) -> WorkspaceError:
+        return definite(error, without_secrets(self._url)) or error
+
+
+def _default_branch(line: str) -> str | None:
+    """`ref: refs/heads/main HEAD`; None where no branch is checked out."""
+    ref = line.partition("\t")[0].removeprefix("ref: ")
+    return ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from .clearing import Judged, Spot, clear, spots
-from .errors import Busy, NoRoom, WorkspaceError
+from .errors import BrokenOff, Busy, NoRoom, WorkspaceError
 from .keeping import Keep
 from .locks import hold
 from .records import Record, Shelf, State, homes
@@ -37,6 +37,8 @@ class Crowd:
         for spot in self._candidates():
             try:
                 ruling = clear(spot)
+            except BrokenOff:
+                raise
             except (Busy, WorkspaceError, OSError) as error:
                 ruling = Keep(str(error))
             if not isinstance(ruling, Keep):

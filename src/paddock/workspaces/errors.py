@@ -27,12 +27,24 @@ class GitLocked(GitFailed):
         self.lock = lock
 
 
+class BrokenOff(WorkspaceError):
+    """Nobody wants it any more, or the daemon stops. What was half done is put right, or found."""
+
+
 class Busy(WorkspaceError):
     """Another paddock, or another thread of this one, works on the same thing."""
 
 
 class NoRoom(WorkspaceError):
     """Every workspace is taken, and none that is idle may go."""
+
+
+class NotThere(WorkspaceError):
+    """The other side answered, and has not what was asked for."""
+
+
+class TooLarge(WorkspaceError):
+    """More than was allowed, found out after it had been fetched."""
 
 
 class UnsafePlace(WorkspaceError):

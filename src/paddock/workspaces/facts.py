@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from .commits import left_behind, nowhere_else, stashes
-from .errors import WorkspaceError
+from .errors import BrokenOff, WorkspaceError
 from .git import Git
 from .inhabitants import inhabitants_of
 from .keeping import Facts
@@ -44,6 +44,8 @@ def gather(record: Record, path: Path) -> Facts:
     )
     try:
         return _asked_of_git(record, path, plain)
+    except BrokenOff:
+        raise
     except (WorkspaceError, OSError, ValueError) as error:
         return replace(plain, unknown=str(error) or type(error).__name__)
 
@@ -57,6 +59,8 @@ def gather_of_gone(record: Record) -> Facts:
         git = Git(directory=git_dir, git_dir=git_dir)
         tips = left_behind(git)
         return Facts(locked=_lock(git_dir), left_behind=tips)
+    except BrokenOff:
+        raise
     except (WorkspaceError, OSError, ValueError) as error:
         return Facts(unknown=str(error))
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
+from .errands import current
 from .errors import GitFailed, GitLocked, GitTimedOut, WorkspaceError
 from .inhabitants import holders_of
 from .processes import Ended, How, Order, run
@@ -167,6 +168,7 @@ def patiently(work: Callable[[], T], *, within_s: float | None = None) -> T:
         except GitLocked as error:
             if time.monotonic() + pause_s > deadline:
                 raise GitLocked(_who_locks(error), told=error.told, lock=error.lock) from None
+        current().check()
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, 0.5)
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from .errands import LOOK_S, current
 from .errors import Busy
 
 _LONGEST_NOTE: Final = 200
@@ -41,8 +42,9 @@ def _locked(path: Path, wait_s: float) -> int:
             if time.monotonic() >= deadline:
                 what = path.parent.name
                 raise Busy(f"{what} is taken by {holder or 'somebody'}; try again later") from None
+            current().check()
             time.sleep(pause_s)
-            pause_s = min(1.5 * pause_s, 0.05)
+            pause_s = min(1.5 * pause_s, LOOK_S)
             continue
         if _is_still(path, descriptor):
             return descriptor

@@ -11,15 +11,28 @@ from pathlib import Path
 from . import clearing, pool, saving, submodules
 from .commits import pin
 from .crowding import Crowd
-from .errors import UnsafePlace, WorkspaceError
+from .errands import having, in_peace
+from .errors import NoRoom, UnsafePlace, WorkspaceError
 from .facts import gather_of_gone
 from .git import Git
 from .locks import hold
 from .records import BRANCHES, Home, Record, State
 from .secrets import without_secrets
-from .sources import Asked, source_of
+from .size_rules import admitted
+from .sizes import measure, of_stored
+from .sources import Asked, Manner, source_of
 from .stale_locks import break_index_lock
-from .worktrees import Source, add, drop_unused_branch, fill, git_of, mend, narrow, resolve
+from .worktrees import (
+    Source,
+    add,
+    drop_unused_branch,
+    fill,
+    git_of,
+    has_branch,
+    mend,
+    narrow,
+    resolve,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +64,7 @@ class Maker:
 
     def _start_over(self, home: Home, record: Record) -> None:
         """It was never handed out, or somebody deleted it: its branch is gone on with."""
-        if record.state is not State.MAKING:
+        if record.state not in (State.MAKING, State.GOING):
             facts = gather_of_gone(record)
             if facts.unknown:
                 raise WorkspaceError(f"run {record.name} lost its directory: {facts.unknown}")
@@ -63,17 +76,53 @@ class Maker:
 
     def anew(self, home: Home, run: str, asked: Asked) -> Record:
         source, before = source_of(self.top, home, asked), home.gone(run)
-        commit = resolve(source, asked.branch) if before is None else before.start
+        left = self._left_by(home, source, asked.manner.after) if before is None else None
+        commit = left or (resolve(source, asked.branch) if before is None else before.start)
+        self._weigh(source, asked, commit=commit)
         plan = self.plan(run, source, asked, commit=commit)
-        whole = before is None and not asked.strategy.sparse
-        made = pool.take_slot(home, plan) if whole else None
-        if made is None:
-            self.crowd.reserve(home.runs, plan, reclaim=True)
-            made = self._written(home, source, plan, sparse=asked.strategy.sparse)
-        if asked.manner.submodules:
-            path = home.runs.path(run)
-            submodules.fill(git_of(made, path), path)
+        whole = before is None and left is None and not asked.strategy.sparse
+        try:
+            made = pool.take_slot(home, plan) if whole else None
+            if made is None:
+                self.crowd.reserve(home.runs, plan, reclaim=True)
+                made = self._written(home, source, plan, sparse=asked.strategy.sparse)
+                _weigh_files(home.runs.path(run), asked.manner)
+            if asked.manner.submodules:
+                path = home.runs.path(run)
+                submodules.fill(git_of(made, path), path)
+        except NoRoom:
+            raise  # nothing was begun
+        except BaseException:
+            with in_peace():
+                self._take_back(home, plan)
+            raise
         return made
+
+    @staticmethod
+    def _left_by(home: Home, source: Source, run: str | None) -> str | None:
+        """The newest commit of the run that this one goes on with, with what was saved for it."""
+        record = None if run is None else home.runs.read(run) or home.gone(run)
+        if record is None:
+            return None
+        if record.saved is not None:
+            return record.saved.commit
+        return resolve(source, record.branch) if has_branch(source.git, record.branch) else None
+
+    @staticmethod
+    def _weigh(source: Source, asked: Asked, *, commit: str) -> None:
+        """Before a file is written. What is sparse has fewer of them, and is weighed afterwards."""
+        bounds, strategy = asked.manner.bounds, asked.strategy
+        if bounds is not None:
+            whole = not (strategy.blobless or strategy.sparse)
+            admitted(of_stored(source.git, commit, all_there=whole), bounds)
+
+    def _take_back(self, home: Home, plan: Record) -> None:
+        """Nothing of it stays. What a killed daemon leaves of it, the next finds by its record."""
+        record = home.runs.read(plan.name)
+        if record is not None:
+            pool.discard(self.top, home, record, home.runs.path(plan.name))
+        drop_unused_branch(plan)
+        home.runs.remove(plan.name)
 
     def plan(self, name: str, source: Source, asked: Asked, *, commit: str) -> Record:
         return Record(
@@ -87,27 +136,31 @@ class Maker:
             start=commit,
             made_at=asked.at,
             used_at=asked.at,
+            fleeting=asked.manner.fleeting,
         )
 
     def _written(
         self, home: Home, source: Source, plan: Record, *, sparse: tuple[str, ...]
     ) -> Record:
-        path, made = home.runs.path(plan.name), plan
-        try:
-            with hold(home.lock, who=f"run {plan.name}", wait_s=pool.LOCK_WAIT_S):
-                git_dir = add(source, path, branch=plan.branch, commit=plan.start)
+        path = home.runs.path(plan.name)
+        with hold(home.lock, who=f"run {plan.name}", wait_s=pool.LOCK_WAIT_S):
+            git_dir = add(source, path, branch=plan.branch, commit=plan.start)
             made = replace(plan, git_dir=str(git_dir))
             home.runs.write(made)
-            if sparse:
-                narrow(made, path, to=sparse)
-            with self.writing:
-                fill(made, path)
-        except BaseException:
-            pool.discard(self.top, home, made, path)
-            drop_unused_branch(made)
-            home.runs.remove(plan.name)
-            raise
+        if sparse:
+            narrow(made, path, to=sparse)
+        with having(self.writing):
+            fill(made, path)
         return made
+
+
+def _weigh_files(path: Path, manner: Manner) -> None:
+    """Of an address nobody knew before how large it is."""
+    if manner.bounds is None:
+        return
+    note = admitted(measure(path), manner.bounds)
+    if note and manner.note is not None:
+        manner.note(note)
 
 
 def _settled(record: Record, path: Path) -> Record:

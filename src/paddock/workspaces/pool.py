@@ -6,15 +6,27 @@ Handing one over is a rename and two small writes by git; no file of it is looke
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from .errands import in_peace
 from .errors import Busy, WorkspaceError
 from .locks import hold
 from .records import Home, Record, State
 from .removal import delete_tree
-from .worktrees import Source, add, fill, forget, hand_over, make_branch, move_to, tell_place
+from .worktrees import (
+    Source,
+    add,
+    admin_of,
+    fill,
+    forget,
+    hand_over,
+    make_branch,
+    move_to,
+    tell_place,
+)
 
 LOCK_WAIT_S: Final = 60.0
 
@@ -32,8 +44,9 @@ def prepare_slot(top: Path, home: Home, source: Source, *, plan: Record) -> Reco
         ready = record.to(State.SLOT, at=plan.used_at)
         home.slots.write(ready)
     except BaseException:
-        discard(top, home, record, path)
-        home.slots.remove(plan.name)
+        with in_peace():
+            discard(top, home, record, path)
+            home.slots.remove(plan.name)
         raise
     return ready
 
@@ -41,6 +54,9 @@ def prepare_slot(top: Path, home: Home, source: Source, *, plan: Record) -> Reco
 def discard(top: Path, home: Home, record: Record, path: Path) -> None:
     """One that nobody was given yet."""
     if path.exists() and not path.is_symlink():
+        if not record.git_dir:  # git was ended in the middle of adding it
+            with suppress(OSError, ValueError):
+                record = replace(record, git_dir=str(admin_of(path)))
         delete_tree(top, path)
     if record.git_dir:
         with hold(home.lock, who=f"discarding {record.name}", wait_s=LOCK_WAIT_S):

@@ -14,9 +14,12 @@ from enum import Enum
 from pathlib import Path
 from typing import IO, Final
 
+from .errands import Errand, current
+
 PIECE_BYTES: Final = 1 << 16
 MOST_ERRORS_BYTES: Final = 1 << 15
 QUIET_S: Final = 0.5
+GRACE_S: Final = 1.0  # from being asked to end to being killed
 
 
 class How(Enum):
@@ -50,18 +53,10 @@ class Order:
     hear: Callable[[bytes], object] | None = None  # what it writes to stderr, as it comes
 
 
-_running: Final[set[int]] = set()
-
-
-def end_all() -> None:
-    """Whatever threads of this process wait for: nobody waits for a clone to stop a daemon."""
-    for group in list(_running):
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, signal.SIGKILL)
-
-
 def run(order: Order) -> Ended:
-    """To its end, to the deadline, or to the last byte that is wanted."""
+    """To its end, to the deadline, or to the last byte that is wanted; BrokenOff."""
+    errand = current()
+    errand.check()
     process = subprocess.Popen(
         order.words,
         cwd=order.directory,
@@ -72,29 +67,34 @@ def run(order: Order) -> Ended:
         # A group to kill, and no terminal on which something could ask for a password.
         start_new_session=True,
     )
-    _running.add(process.pid)
     try:
-        talk = _Talk(process, order)
-        how = talk.until_over()
+        with errand.with_group(process.pid):
+            talk = _Talk(process, order, errand)
+            how = talk.until_over()
     finally:
-        _running.discard(process.pid)  # before it is reaped: the number may be another's then
         # Also after a good end: a helper that it left would hold the pipes, or a lock.
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        _send(process.pid, signal.SIGKILL)
         process.wait()
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
+    errand.check()
     return Ended(process.returncode, talk.out, talk.err, how)
+
+
+def _send(group: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
 
 
 class _Talk:
     """Feeds and reads a child without ever waiting for one of its pipes alone."""
 
-    def __init__(self, process: subprocess.Popen[bytes], order: Order) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], order: Order, errand: Errand) -> None:
         self._process = process
         self._order = order
+        self._errand = errand
         self._deadline = time.monotonic() + order.timeout_s
         self._pieces: list[bytes] = []
         self._room = order.most_bytes
@@ -106,10 +106,16 @@ class _Talk:
         return b"".join(self._pieces)
 
     def until_over(self) -> How:
+        how = self._talked()
+        if how is How.TIMED_OUT and not self._errand.is_over:
+            self._let_tidy_up()
+        return how
+
+    def _talked(self) -> How:
         with selectors.DefaultSelector() as selector:
             self._register(selector)
             while selector.get_map():
-                wait_s = self._deadline - time.monotonic()
+                wait_s = self._left_s()
                 if wait_s <= 0:
                     return How.TIMED_OUT
                 ready = selector.select(min(wait_s, QUIET_S))
@@ -121,10 +127,24 @@ class _Talk:
                 if self._room < 0:
                     return How.CUT
         while not self._is_over():
-            if time.monotonic() > self._deadline:
+            if self._left_s() <= 0:
                 return How.TIMED_OUT
             time.sleep(0.001)  # it has closed its pipes: it is about to end
         return How.BY_ITSELF
+
+    def _left_s(self) -> float:
+        """One whose errand is over was asked to end, and has a moment for it."""
+        now = time.monotonic()
+        if self._errand.is_over:
+            self._deadline = min(self._deadline, now + GRACE_S)
+        return self._deadline - now
+
+    def _let_tidy_up(self) -> None:
+        """Killed at once, git would leave its lock files in the repository, for people to find."""
+        _send(self._process.pid, signal.SIGTERM)
+        give_up_at = time.monotonic() + GRACE_S
+        while not self._is_over() and time.monotonic() < give_up_at:
+            time.sleep(0.005)
 
     def _is_over(self) -> bool:
         """Without reaping it: until then nobody else can get its number, nor that of its group."""

@@ -30,12 +30,14 @@ _LONGEST_RUN: Final = 100
 
 
 class State(Enum):
-    """MAKING: nobody was given it yet. GONE: only its branch is left."""
+    """MAKING: nobody was given it yet. GOING: judged, and being removed. GONE: only its branch is
+    left."""
 
     MAKING = "making"
     SLOT = "slot"
     TAKEN = "taken"
     IDLE = "idle"
+    GOING = "going"
     GONE = "gone"
 
 
@@ -61,9 +63,15 @@ class Record:
     made_at: float
     used_at: float
     saved: SavedWork | None = None
+    fleeting: bool = False  # of a heartbeat: it goes at the end of its run, if nothing is lost
 
     def to(self, state: State, *, at: float) -> Record:
         return replace(self, state=state, used_at=at)
+
+
+_ALWAYS_SAID: Final = tuple(
+    name for name in Record.__dataclass_fields__ if name not in ("saved", "fleeting")
+)
 
 
 def check_run(run: str) -> None:
@@ -150,6 +158,9 @@ class Home:
     def remember_gone(self, record: Record) -> None:
         _write(self.directory / ".gone" / f"{record.name}.json", record)
 
+    def forget_gone(self, run: str) -> None:
+        (self.directory / ".gone" / f"{run}.json").unlink(missing_ok=True)
+
     def make(self) -> None:
         for path in (self.directory, self.slots.directory, self.directory / ".gone"):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -166,18 +177,19 @@ def _write(path: Path, record: Record) -> None:
     said = {"format": FORMAT, **asdict(record), "state": record.state.value}
     # Not while a run waits for it: on a busy disk a sync took 200 ms. What a power loss could take
     # is the record of a workspace that was handed out seconds ago, and then it is kept.
-    durable = record.state in (State.IDLE, State.GONE)
+    durable = record.state in (State.IDLE, State.GOING, State.GONE)
     put_plain(path, json.dumps(said, indent=1).encode(), durable=durable)
 
 
 def _read(path: Path) -> Record | None:
     try:
         said: dict[str, Any] = json.loads(read_plain(path))
-        known = {field: said[field] for field in Record.__dataclass_fields__ if field != "saved"}
+        known = {field: said[field] for field in _ALWAYS_SAID}
         saved = SavedWork(**said["saved"]) if said.get("saved") else None
         if said["format"] != FORMAT:
             raise ValueError
-        return Record(**{**known, "state": State(said["state"]), "saved": saved})
+        more = {"saved": saved, "fleeting": bool(said.get("fleeting"))}
+        return Record(**{**known, "state": State(said["state"]), **more})
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError, AttributeError):

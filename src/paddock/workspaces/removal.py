@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from .errands import current
 from .errors import UnsafePlace
 
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -69,6 +70,7 @@ def _empty(place: int, wrong: list[str]) -> None:
     """The heap: directories with numbers for names; each gives up its own to the heap."""
     todo, number = ["0"], 1
     while todo:
+        current().check()  # what is left of the heap is swept by the next
         name = todo.pop()
         for found in _emptied(place, name, wrong):
             fresh = str(number)

@@ -17,15 +17,18 @@ from typing import Final
 
 from paddock.core.units import DAY_S
 
-from . import changes, clearing, pool, saving
+from . import changes, clearing, collecting, pool, saving
 from .clearing import Judged, Spot
+from .collecting import Times
 from .commits import Commit
 from .crowding import Crowd
+from .errands import Errand
 from .errors import Busy, NoRoom, WorkspaceError
+from .keeping import Keep, Removable
 from .locks import hold
 from .making import Maker
 from .records import Home, Record, SavedWork, State, check_run, homes
-from .sources import USUAL, Asked, Manner, home_of, source_of
+from .sources import USUAL, Asked, Manner, home_of, located, source_of
 from .worktrees import resolve
 
 _WAIT_S: Final = 60.0
@@ -49,6 +52,15 @@ class Room:
         writing = threading.BoundedSemaphore(max(2, os.cpu_count() or 1))
         self._crowd = Crowd(top, most)
         self._maker = Maker(top, self._crowd, writing, now)
+        self._life = Errand()
+
+    def end(self) -> None:
+        """Whoever works here, in whatever thread, stops; what is half done the next one finds."""
+        self._life.end()
+
+    def errand(self) -> Errand:
+        """For work that may be broken off by itself."""
+        return Errand(self._life)
 
     # -- for an attempt ---------------------------------------------------------------------
 
@@ -63,10 +75,12 @@ class Room:
         """The run's own workspace; the same one again for a later attempt."""
         check_run(run)
         asked = Asked(repository=repository, branch=branch, manner=manner, at=self._now())
-        home = home_of(self._top, asked)
-        with hold(home.runs.lock(run), who=f"run {run}", wait_s=_WAIT_S):
-            record = self._maker.again(home, run) or self._maker.anew(home, run, asked)
-            home.runs.write(record.to(State.TAKEN, at=self._now()))
+        with self._life.under_way():
+            asked = located(asked)
+            home = home_of(self._top, asked)
+            with hold(home.runs.lock(run), who=f"run {run}", wait_s=_WAIT_S):
+                record = self._maker.again(home, run) or self._maker.anew(home, run, asked)
+                home.runs.write(record.to(State.TAKEN, at=self._now()))
         return home.runs.path(run)
 
     def release(self, run: str) -> None:
@@ -74,14 +88,18 @@ class Room:
         spot = self._find(run)
         if spot is None:
             return
-        with hold(spot.shelf.lock(run), who=f"run {run}", wait_s=_WAIT_S):
+        with (
+            self._life.under_way(),
+            hold(spot.shelf.lock(run), who=f"run {run}", wait_s=_WAIT_S),
+        ):
             record = spot.shelf.read(run)
             if record is not None and record.state is State.TAKEN:
                 spot.shelf.write(record.to(State.IDLE, at=self._now()))
 
     def save(self, run: str, *, because: str) -> saving.Saved | None:
         """Commit what a killed agent left; None if that was nothing. Its processes must be gone."""
-        with hold(self._there(run).shelf.lock(run), who=f"saving {run}", wait_s=_WAIT_S):
+        lock = self._there(run).shelf.lock(run)
+        with self._life.under_way(), hold(lock, who=f"saving {run}", wait_s=_WAIT_S):
             spot = self._there(run)
             mark = saving.index_mark(Path(spot.record.git_dir))
             saved = saving.save(spot.record, spot.path, because=because)
@@ -89,6 +107,14 @@ class Room:
                 work = SavedWork(saved.commit, saved.branch, mark)
                 spot.shelf.write(replace(spot.record, saved=work))
         return saved
+
+    def let_go(self, run: str) -> Keep | Removable | None:
+        """Remove it now, if nothing is lost with it and no run has it."""
+        spot = self._find(run)
+        if spot is None or spot.record.state is State.TAKEN:
+            return None
+        with self._life.under_way():
+            return collecting.ruled(spot, dry_run=False, wait_s=_WAIT_S)
 
     # -- for people -------------------------------------------------------------------------
 
@@ -99,16 +125,18 @@ class Room:
     def commits(self, run: str) -> tuple[Commit, ...]:
         """What it committed since its start, the newest first."""
         spot = self._find(run)
-        if spot is not None and spot.path.is_dir():
-            return changes.commits_of(spot.record, spot.path)
-        return changes.commits_of_gone(self._gone(run))
+        with self._life.under_way():
+            if spot is not None and spot.path.is_dir():
+                return changes.commits_of(spot.record, spot.path)
+            return changes.commits_of_gone(self._gone(run))
 
     def diff(self, run: str, *, most_bytes: int = changes.MOST_DIFF_BYTES) -> changes.Diff:
         """What it changed, commits and uncommitted files together."""
         spot = self._find(run)
-        if spot is not None and spot.path.is_dir():
-            return changes.diff_of(spot.record, spot.path, most_bytes=most_bytes)
-        return changes.diff_of_gone(self._gone(run), most_bytes=most_bytes)
+        with self._life.under_way():
+            if spot is not None and spot.path.is_dir():
+                return changes.diff_of(spot.record, spot.path, most_bytes=most_bytes)
+            return changes.diff_of_gone(self._gone(run), most_bytes=most_bytes)
 
     def record(self, run: str) -> Record | None:
         spot = self._find(run)
@@ -119,8 +147,25 @@ class Room:
         found = [one for one in clearing.spots(self._top) if isinstance(one, Spot)]
         return [spot.record for spot in found]
 
+    # -- clearing up ------------------------------------------------------------------------
+
     def gc(self, *, dry_run: bool = False) -> list[Judged]:
-        return clearing.gc(self._top, idle_s=self._idle_s, now_at=self._now(), dry_run=dry_run)
+        with self._life.under_way():
+            return collecting.gc(self._top, self._times, dry_run=dry_run)
+
+    def check(self) -> list[Judged]:
+        """What keeps each of them; none is removed."""
+        with self._life.under_way():
+            return collecting.check(self._top, self._times)
+
+    def finish(self) -> None:
+        """What the last one to work here had begun to make or to remove."""
+        with self._life.under_way():
+            collecting.finish(self._top, now_at=self._now())
+
+    @property
+    def _times(self) -> Times:
+        return Times(self._idle_s, self._now())
 
     # -- prepared slots ---------------------------------------------------------------------
 
@@ -134,13 +179,17 @@ class Room:
     ) -> int:
         """So many slots ready at the branch's tip, as far as there is room; how many are."""
         asked = Asked(repository=repository, branch=branch, manner=manner, at=self._now())
+        with self._life.under_way():
+            return self._refill(located(asked), want)
+
+    def _refill(self, asked: Asked, want: int) -> int:
         home = home_of(self._top, asked)
         source = source_of(self._top, home, asked)
-        commit = resolve(source, branch)
+        commit = resolve(source, asked.branch)
         self._bring_up_to_date(home, commit)
         while (ready := self._ready(home, commit)) < want:
             plan = self._maker.plan(pool.fresh_name(), source, asked, commit=commit)
-            plan = replace(plan, branch="")
+            plan = replace(plan, branch="", fleeting=False)
             try:
                 self._crowd.reserve(home.slots, plan, reclaim=False)
             except NoRoom:
@@ -180,4 +229,4 @@ class Room:
             record = home.gone(run)
             if record is not None:
                 return record
-        raise WorkspaceError(f"run {run} has no workspace, and had none in the last 30 days")
+        raise WorkspaceError(f"run {run} has no workspace, and left no branch in the last 30 days")

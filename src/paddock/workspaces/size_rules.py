@@ -9,12 +9,15 @@ from typing import Final
 
 from paddock.core.units import GIB, MIB, MINUTE_S, format_size
 
+from .errors import TooLarge
 from .sizes import Size
 
 SILENT_BYTES: Final = 500 * MIB
 WARN_BYTES: Final = 1 * GIB
 ASK_MB: Final = 5000  # `performance.max_repo_size_mb`
 TOTAL_BYTES: Final = 10 * GIB
+
+FLAGS: Final = "--yes, --shallow or --sparse DIR; in a file any_size, shallow or sparse"
 
 CLONE_S: Final = 15 * MINUTE_S
 CLONE_S_PER_100_MB: Final = 1 * MINUTE_S
@@ -81,6 +84,26 @@ def judge(size: Size, *, ask_mb: int = ASK_MB) -> SizeVerdict:
         because = f"the working tree has {format_size(tree)}, above the {format_size(SILENT_BYTES)}"
         return SizeVerdict(Level.NOTE, f"{because} that paddock likes best")
     return SizeVerdict(Level.SILENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a run may have; `answered`: the question was, before it was asked."""
+
+    ask_mb: int = ASK_MB
+    answered: bool = False
+
+
+def admitted(size: Size, bounds: Bounds) -> str:
+    """What is said of it, if that is something; TooLarge."""
+    found = judge(size, ask_mb=bounds.ask_mb)
+    if found.level is Level.REFUSE:
+        raise TooLarge(found.because)
+    if found.level is not Level.ASK:
+        return found.because
+    if not bounds.answered:
+        raise TooLarge(f"{found.because} ({FLAGS})")
+    return ""
 
 
 def _about_lfs(size: Size) -> str:

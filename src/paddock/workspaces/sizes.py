@@ -53,6 +53,20 @@ def measure(repository: Path) -> Size:
     return _measure(repository, depth=0)
 
 
+def of_stored(git: Git, commit: str, *, all_there: bool) -> Size:
+    """Of a clone before its files are written. Unless all is there, git would fetch each file to
+    say how large it is: then only what was fetched counts."""
+    stored = Size(git_bytes=_git_bytes(git))
+    if not all_there:
+        return stored
+    tree = files = 0
+    for entry in git.out("ls-tree", "-r", "-l", "-z", commit).split(b"\0"):
+        size = entry.partition(b"\t")[0].split(b" ")[-1]
+        if size.isdigit():  # a submodule has none
+            tree, files = tree + int(size), files + 1
+    return stored + Size(tree, 0, files)
+
+
 def _measure(repository: Path, *, depth: int) -> Size:
     git = Git(directory=repository)
     stored = Size(git_bytes=_git_bytes(git))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,7 @@ from .clones import Wanted, address_of, ensure_clone
 from .progress import Tell
 from .records import Home, key_of
 from .secrets import is_address, parted
+from .size_rules import Bounds
 from .strategy import Strategy, choose
 from .worktrees import Source, find_source
 
@@ -21,7 +23,11 @@ class Manner:
 
     strategy: Strategy | None = None  # None: by what is known of it
     submodules: bool = False
+    fleeting: bool = False  # it goes at the end of its run
+    after: str | None = None  # the run whose work is gone on with
+    bounds: Bounds | None = None  # of a size that nobody knew before
     tell: Tell | None = None
+    note: Callable[[str], object] | None = None  # told what is to be said of its size
 
 
 USUAL: Final = Manner()
@@ -35,6 +41,7 @@ class Asked:
     branch: str | None
     manner: Manner
     at: float
+    source: Source | None = None  # on this machine: see `located`
 
     @property
     def is_afar(self) -> bool:
@@ -46,10 +53,17 @@ class Asked:
         return self.manner.strategy or choose(local=not self.is_afar, password=secret)
 
 
+def located(asked: Asked) -> Asked:
+    """git is asked once where it is: a slot is handed over in a few such questions."""
+    if asked.is_afar or asked.strategy.own_clone:
+        return asked
+    return replace(asked, source=find_source(Path(asked.repository)))
+
+
 def home_of(top: Path, asked: Asked) -> Home:
     """The repository's own directory among the workspaces. Nothing is fetched for it."""
-    if not asked.is_afar and not asked.strategy.own_clone:
-        common = find_source(Path(asked.repository)).common
+    if asked.source is not None:
+        common = asked.source.common
         return _home(top, str(common), _name_of(common))
     strategy, url = asked.strategy, parted(_address(asked)).url
     # One clone serves runs of the same kind: a shallow one cannot become whole for another.
@@ -60,8 +74,8 @@ def home_of(top: Path, asked: Asked) -> Home:
 
 def source_of(top: Path, home: Home, asked: Asked) -> Source:
     """Where its worktrees come from; a clone is made or brought up to date."""
-    if not asked.is_afar and not asked.strategy.own_clone:
-        return find_source(Path(asked.repository))
+    if asked.source is not None:
+        return asked.source
     wanted = Wanted(
         address=_address(asked),
         strategy=asked.strategy,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from paddock.core.group import Group
+from paddock.core.run import Run
 from paddock.ports import Keep, Step, Store
-from tests.kit.factories import a_policy
+from tests.kit.factories import a_policy, a_run, a_spec
 from tests.kit.remembering import a_recipe, ended, numbered, submitted
 
 DAY_S = 86400.0
@@ -35,6 +36,44 @@ def test_ended_runs_go_when_they_are_too_old(store: Store) -> None:
     assert [run.id for run in store.ended()] == ["r2"]
     assert tidy_up(store, Keep(age_s=30 * DAY_S), now_at=900 * DAY_S) == 1
     assert [run.id for run in store.load().runs] == ["r3"]
+
+
+def a_beat(of: str, n: int) -> Run:
+    return a_run(a_spec(f"{of}.{n}", heartbeat=of))
+
+
+def test_of_each_heartbeat_only_the_newest_beats_stay(store: Store) -> None:
+    beats = [a_beat(of, n) for n in range(250) for of in ("pulse", "check")]
+    store.remember(submitted(numbered(1), *beats, recipes={"pulse.0": a_recipe()}))
+    store.remember(ended(numbered(1), at=0.5))
+    store.remember_many([ended(beat, at=1.0 + n) for n, beat in enumerate(beats[:-2])])
+    gone: list[str] = []
+    while batch := store.tidy(now_at=1000.0, keep=Keep(beats=20)):
+        assert 0 < len(batch.runs) <= 100
+        gone += batch.runs
+    assert sorted(gone) == sorted(beat.id for beat in beats[:-42])
+    assert {run.id for run in store.ended()} == {"r1", *(beat.id for beat in beats[-42:-2])}
+    assert store.story("pulse.0") == () and store.recipe("pulse.0") is None
+    # Under way, and so not counted and not removed.
+    assert {run.id for run in store.load(ended=0).runs} == {"pulse.249", "check.249"}
+
+
+def test_beats_push_no_other_run_out(store: Store) -> None:
+    beats = [a_beat("pulse", n) for n in range(300)]
+    store.remember(submitted(*(numbered(n) for n in range(30)), *beats))
+    store.remember_many([ended(numbered(n), at=float(n)) for n in range(30)])
+    store.remember_many([ended(beat, at=100.0 + n) for n, beat in enumerate(beats)])
+    tidy_up(store, Keep(runs=50, beats=20), now_at=1000.0)
+    found = [run.id for run in store.ended(limit=500)]
+    assert [run for run in found if run.startswith("r")] == [f"r{n}" for n in range(29, -1, -1)]
+    assert len(found) == 50
+
+
+def test_a_run_whose_id_only_looks_like_a_beats_stays(store: Store) -> None:
+    lookalikes = [a_run(a_spec(f"pulse.{n}")) for n in range(30)]
+    store.remember(submitted(*lookalikes))
+    store.remember_many([ended(run, at=float(n)) for n, run in enumerate(lookalikes)])
+    assert tidy_up(store, Keep(beats=20), now_at=100.0) == 0
 
 
 def test_groups_that_nobody_used_for_long_are_forgotten(store: Store) -> None:

@@ -21,6 +21,7 @@ CONF = """\
 default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
 netns = "none"
 [engine]
+runtime = "runc"
 cgroup_manager = "cgroupfs"
 events_logger = "file"
 """
@@ -87,7 +88,7 @@ def lacking() -> str | None:
         return _import_image()
 
 
-def podman(*words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+def ask(*words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         [*command(), *words], env=environment(), input=stdin, capture_output=True, check=False
     )
@@ -95,15 +96,15 @@ def podman(*words: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes
 
 def _import_image() -> str | None:
     (cache() / "containers.conf").write_text(CONF, encoding="utf-8")
-    if podman("image", "exists", IMAGE).returncode == 0:
+    if ask("image", "exists", IMAGE).returncode == 0:
         return None
-    made = podman("import", "-", IMAGE, stdin=_root_file_system())
+    made = ask("import", "-", IMAGE, stdin=root_file_system())
     if made.returncode != 0:
         return f"podman cannot import an image: {made.stderr.decode()[-200:]}"
     return None
 
 
-def _root_file_system() -> bytes:
+def root_file_system() -> bytes:
     """busybox in /bin; /lib and its like lead into the host's /usr, which is mounted."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:

@@ -1,11 +1,16 @@
-"""A container driver of a test's own, on podman; leaves nothing behind, or the test fails."""
+"""A container driver of a test's own; leaves nothing behind, or the test fails."""
 
 from __future__ import annotations
 
+import functools
 import os
+import subprocess
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from paddock.cgroups.mounts import mounts
 from paddock.core.run import Attempt
@@ -15,27 +20,41 @@ from paddock.drivers.container.engine import Engine
 from paddock.drivers.container.fleet_wall import FleetWall
 from paddock.drivers.container.settings import ContainerSettings
 from paddock.drivers.local.containment.choosing import write_home
-from tests.integration.container import engine_room
+from tests.integration.container import docker_room, engine_room
 from tests.kit import leaks
-from tests.kit.grounds import CANCELLED, Grounds, scenarios_on
+from tests.kit.grounds import CANCELLED, Grounds, Scenario, scenarios_on
 from tests.kit.guest_place import in_a_guest
 from tests.kit.walls import a_home, removed
 
-__all__ = ["CANCELLED", "Pasture", "holders", "in_a_pasture", "serves"]
+__all__ = ["CANCELLED", "ROOMS", "Pasture", "holders", "in_a_pasture", "on_each_engine", "serves"]
 
-MakeEngine = Callable[[Path], Engine]
+Ask = Callable[..., subprocess.CompletedProcess[bytes]]
+
+
+@dataclass(frozen=True)
+class Room:
+    """An engine to try the driver on. `ask` is its command, as somebody else would use it, and
+    `environment` what our stand-in for a daemon finds it by."""
+
+    engine: Callable[[Path], Engine]
+    ask: Ask
+    lacking: Callable[[], str | None]
+    environment: Callable[[], dict[str, str]] = dict
+
+
+PODMAN = Room(engine_room.engine, engine_room.ask, engine_room.lacking)
+DOCKER = Room(docker_room.engine, docker_room.ask, docker_room.lacking, docker_room.environment)
+ROOMS = {"podman": PODMAN, "docker": DOCKER}
 
 
 class Pasture(Grounds):
     driver: ContainerDriver
     patience_s = 90.0 if in_a_guest() else 20.0  # a container takes 20 s to start under emulation
 
-    def __init__(
-        self, directory: Path, *, engine: MakeEngine = engine_room.engine, **settings: Any
-    ) -> None:
+    def __init__(self, directory: Path, *, room: Room = PODMAN, **settings: Any) -> None:
         super().__init__(directory)
         self.usual = {"environment": {"PATH": "/bin"}, "limit_bytes": 256 * MIB}
-        self._make_engine = engine
+        self.room = room
         self.state.mkdir()
         self.home = a_home()
         self.wall = FleetWall(self.home.fleet)
@@ -48,7 +67,7 @@ class Pasture(Grounds):
         self._epoch += 1
         usual: dict[str, Any] = {"image": engine_room.IMAGE, "network": "none"}
         usual |= {"mounts": engine_room.mounts()} | self._settings | changed
-        self.engine = self._make_engine(self.state)
+        self.engine = self.room.engine(self.state)
         self.driver = ContainerDriver(
             self.state,
             self.state / "output",
@@ -65,7 +84,7 @@ class Pasture(Grounds):
 
     def containers(self) -> str:
         label = f"label=dev.paddock.instance={self.instance}"
-        found = engine_room.podman("ps", "--all", "--quiet", "--filter", label)
+        found = self.room.ask("ps", "--all", "--quiet", "--filter", label)
         assert found.returncode == 0, found.stderr
         return found.stdout.decode()
 
@@ -132,3 +151,18 @@ def _is_among(words: list[bytes], wanted: bytes) -> bool:
 
 
 in_a_pasture = scenarios_on(Pasture, lacking=engine_room.lacking)
+
+
+def on_each_engine(scenario: Scenario[Pasture]) -> Callable[..., None]:
+    tests = {
+        name: scenarios_on(functools.partial(Pasture, room=room), lacking=room.lacking)(scenario)
+        for name, room in ROOMS.items()
+    }
+
+    @pytest.mark.parametrize("engine", tests)
+    @functools.wraps(scenario)
+    def test(engine: str, tmp_path: Path) -> None:
+        tests[engine](tmp_path)
+
+    del test.__wrapped__  # pytest would ask for a fixture of that name
+    return test

@@ -1,17 +1,19 @@
 """A daemon that only starts one agent and listens: STATE DIRECTORY COMMAND...
 
-Made to be killed.
+Made to be killed. With DOCKER_HOST set it uses docker.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
 from paddock.core.events import Event, Started
 from paddock.core.run import Attempt
 from paddock.core.units import MIB
+from paddock.drivers.container.docker import DockerEngine, socket_of
 from paddock.drivers.container.driver import ContainerDriver
 from paddock.drivers.container.fleet_wall import FleetWall
 from paddock.drivers.container.settings import ContainerSettings
@@ -28,9 +30,10 @@ async def live(state: Path, directory: Path, command: tuple[str, ...]) -> None:
     )
     home = read_home(state / "keeper")
     assert home is not None
+    with_docker = "DOCKER_HOST" in os.environ
     driver = ContainerDriver(
         *(state, state / "output"),
-        engine=engine_room.engine(state),
+        engine=DockerEngine(socket_of(os.environ)) if with_docker else engine_room.engine(state),
         settings=settings,
         wall=FleetWall(home.fleet),
     )

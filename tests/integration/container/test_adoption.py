@@ -14,8 +14,7 @@ from paddock.core.events import AttemptLost, Exited, SpawnFailed, Started, StopF
 from paddock.core.run import Attempt, Outcome
 from paddock.core.units import MIB
 from paddock.ports import Stop
-from tests.integration.container import engine_room
-from tests.integration.container.pasture import CANCELLED, Pasture, holders, in_a_pasture
+from tests.integration.container.pasture import CANCELLED, Pasture, holders, on_each_engine
 from tests.kit.keeping import agent
 
 FIVE_MEGABYTES = 5 * 1024 * 1024 // 64
@@ -41,7 +40,7 @@ async def started_and_left(pasture: Pasture, *attempts: Attempt) -> None:
     pasture.heard.clear()
 
 
-@in_a_pasture
+@on_each_engine
 async def test_what_ends_while_no_daemon_is_there_is_told_to_the_next_with_all_it_wrote(
     pasture: Pasture,
 ) -> None:
@@ -68,7 +67,7 @@ async def test_what_ends_while_no_daemon_is_there_is_told_to_the_next_with_all_i
     assert pasture.written(attempts[2]) == b"x" * 23_893
 
 
-@in_a_pasture
+@on_each_engine
 async def test_who_lives_on_is_adopted_heard_and_obeys(pasture: Pasture) -> None:
     attempt = pasture.start("/bin/sh", "-c", "while :; do echo x; sleep 0.01; done")
     await pasture.until(lambda: len(pasture.written(attempt)) > 20)
@@ -84,7 +83,7 @@ async def test_who_lives_on_is_adopted_heard_and_obeys(pasture: Pasture) -> None
     assert said - {b"Terminated"} == {b"x", b""}  # its own shell may say that of its sleep
 
 
-@in_a_pasture
+@on_each_engine
 async def test_a_stop_that_a_dead_daemon_had_begun_is_explained(pasture: Pasture) -> None:
     attempt = pasture.start("/bin/sh", "-c", "echo up; sleep 60")
     await pasture.until(lambda: pasture.written(attempt) == b"up\n")
@@ -97,7 +96,7 @@ async def test_a_stop_that_a_dead_daemon_had_begun_is_explained(pasture: Pasture
     assert pasture.heard.index(found) < pasture.heard.index(pasture.of(Exited, attempt)[0])
 
 
-@in_a_pasture
+@on_each_engine
 async def test_out_of_memory_while_no_daemon_is_there_is_told_as_such(pasture: Pasture) -> None:
     words = ("sleep=1", "use=200M", "sleep=60")
     attempt = pasture.start(*agent("scripted", *words), limit_bytes=64 * MIB)
@@ -107,7 +106,7 @@ async def test_out_of_memory_while_no_daemon_is_there_is_told_as_such(pasture: P
     assert (await pasture.hear(Exited, attempt)).exit.oom
 
 
-@in_a_pasture
+@on_each_engine
 async def test_a_container_killed_whole_while_no_daemon_is_there_keeps_its_output(
     pasture: Pasture,
 ) -> None:
@@ -115,26 +114,24 @@ async def test_a_container_killed_whole_while_no_daemon_is_there_keeps_its_outpu
     attempt = pasture.start("/bin/sh", "-c", "sleep 0.5; echo last words; touch said; sleep 60")
     await started_and_left(pasture, attempt)
     await pasture.until((pasture.directory / "said").exists)
-    await asyncio.to_thread(engine_room.podman, "kill", f"paddock-{pasture.instance}.a.1")
+    await asyncio.to_thread(pasture.room.ask, "kill", f"paddock-{pasture.instance}.a.1")
     await pasture.until(lambda: not pasture.processes())
     pasture.connect()
     assert (await pasture.hear(Exited, attempt)).exit.signal == 9
     assert pasture.written(attempt) == b"last words\n"
 
 
-@in_a_pasture
+@on_each_engine
 async def test_a_container_that_somebody_removed_is_lost_not_invented(pasture: Pasture) -> None:
     attempt = pasture.start("/bin/sh", "-c", "sleep 60")
     await started_and_left(pasture, attempt)
-    await asyncio.to_thread(
-        engine_room.podman, "rm", "-f", "-t0", f"paddock-{pasture.instance}.a.1"
-    )
+    await asyncio.to_thread(pasture.room.ask, "rm", "-f", f"paddock-{pasture.instance}.a.1")
     pasture.connect()
     assert "removed" in (await pasture.hear(AttemptLost, attempt)).reason
     assert not pasture.of(Exited, attempt)
 
 
-@in_a_pasture
+@on_each_engine
 async def test_a_start_that_is_broken_off_at_any_instant_happens_once(pasture: Pasture) -> None:
     command = ("/bin/sh", "-c", "echo once >>ran.$PADDOCK_RUN")
     for number, after_s in enumerate((0.0, 0.02, 0.05, 0.08, 0.11, 0.14, 0.2)):
@@ -148,7 +145,7 @@ async def test_a_start_that_is_broken_off_at_any_instant_happens_once(pasture: P
         assert (pasture.directory / f"ran.{run}").read_text(encoding="ascii") == "once\n"
 
 
-@in_a_pasture
+@on_each_engine
 async def test_containers_that_no_file_tells_of_are_swept_away(pasture: Pasture) -> None:
     attempt = pasture.start("/bin/sh", "-c", "sleep 60")
     await started_and_left(pasture, attempt)
@@ -160,7 +157,7 @@ async def test_containers_that_no_file_tells_of_are_swept_away(pasture: Pasture)
     assert pasture.containers() == ""
 
 
-@in_a_pasture
+@on_each_engine
 async def test_a_daemon_killed_at_any_instant_costs_no_byte_and_doubles_none(
     pasture: Pasture,
 ) -> None:
@@ -171,7 +168,9 @@ async def test_a_daemon_killed_at_any_instant_costs_no_byte_and_doubles_none(
     attempt = Attempt("a", 1)
     for after_s in (0.0, 0.01, 0.05):
         sign = pasture.directory / "heard-of-the-start"
-        with subprocess.Popen([*stand_in, *words, *chatter], cwd=PROJECT) as daemon:
+        environment = os.environ | pasture.room.environment()
+        command = [*stand_in, *words, *chatter]
+        with subprocess.Popen(command, cwd=PROJECT, env=environment) as daemon:
             try:
                 await pasture.until(sign.exists)
                 await asyncio.sleep(after_s)  # the instant itself
@@ -189,7 +188,7 @@ async def test_a_daemon_killed_at_any_instant_costs_no_byte_and_doubles_none(
     pasture.connect()
 
 
-@in_a_pasture
+@on_each_engine
 async def test_the_holder_goes_when_nobody_needs_it_and_comes_back_when_it_died(
     pasture: Pasture,
 ) -> None:

@@ -4,13 +4,14 @@ FIFO, no cgroup file, no pidfd; only mounted files and what the engine answers."
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from pathlib import Path
 
 from paddock.core.events import CheckpointWritten, Exited, SpawnFailed, Started
 from paddock.core.units import MIB
 from paddock.drivers.container.podman import PodmanEngine
 from tests.integration.container import engine_room
-from tests.integration.container.pasture import CANCELLED, Pasture
+from tests.integration.container.pasture import CANCELLED, PODMAN, Pasture
 from tests.kit.grounds import scenarios_on
 from tests.kit.keeping import agent
 
@@ -29,7 +30,7 @@ def far_away(directory: Path) -> PodmanEngine:
 
 
 in_a_far_pasture = scenarios_on(
-    functools.partial(Pasture, engine=far_away), lacking=engine_room.lacking
+    functools.partial(Pasture, room=replace(PODMAN, engine=far_away)), lacking=PODMAN.lacking
 )
 
 

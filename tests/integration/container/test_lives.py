@@ -1,4 +1,4 @@
-"""Containers on podman: walls, attribution, what an agent is given, and that nothing is left."""
+"""Containers: walls, attribution, what an agent is given, and that nothing is left."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ from paddock.core.events import AttemptLost, Emptied, Exited, Noticed, SpawnFail
 from paddock.core.run import Attempt, Priority
 from paddock.core.units import MIB
 from paddock.drivers.container.fleet_wall import FleetWall
-from tests.integration.container import engine_room
-from tests.integration.container.pasture import CANCELLED, Pasture, in_a_pasture, serves
+from tests.integration.container.pasture import (
+    CANCELLED,
+    Pasture,
+    in_a_pasture,
+    on_each_engine,
+    serves,
+)
 from tests.kit import leaks
 from tests.kit.keeping import agent
 from tests.kit.walls import removed
@@ -22,7 +27,7 @@ SECRET = "s3cret-that-nobody-may-read"
 TAIL = ("/bin/sh", "-c", "echo up; sleep 60")
 
 
-@in_a_pasture
+@on_each_engine
 async def test_at_64_megabytes_it_dies_of_memory_and_its_neighbour_lives(pasture: Pasture) -> None:
     neighbour = pasture.start(*TAIL, run="neighbour", limit_bytes=64 * MIB)
     await pasture.hear(Started, neighbour)
@@ -35,7 +40,7 @@ async def test_at_64_megabytes_it_dies_of_memory_and_its_neighbour_lives(pasture
     assert not (await pasture.hear(Exited, neighbour)).exit.oom
 
 
-@in_a_pasture
+@on_each_engine
 async def test_a_tool_that_dies_of_memory_does_not_take_its_agent_along(pasture: Pasture) -> None:
     hog = " ".join(agent("scripted", "use=200M"))
     attempt = pasture.start("/bin/sh", "-c", f"{hog}; echo $?; exit 0", limit_bytes=64 * MIB)
@@ -44,7 +49,7 @@ async def test_a_tool_that_dies_of_memory_does_not_take_its_agent_along(pasture:
     assert pasture.written(attempt).split(b"\n")[-2] == b"137"
 
 
-@in_a_pasture
+@on_each_engine
 async def test_the_fleets_wall_is_told_apart_from_its_own(pasture: Pasture) -> None:
     """That of local agents: one holds both."""
     pasture.home.fleet.set(Walls(limit_bytes=96 * MIB))
@@ -58,7 +63,7 @@ async def test_the_fleets_wall_is_told_apart_from_its_own(pasture: Pasture) -> N
     assert not pasture.of(Exited, held)
 
 
-@in_a_pasture
+@on_each_engine
 async def test_an_engine_that_puts_it_elsewhere_is_refused(pasture: Pasture) -> None:
     right, elsewhere = pasture.wall, pasture.home.fleet.child("elsewhere")
     pasture.wall = FleetWall(elsewhere)
@@ -72,7 +77,7 @@ async def test_an_engine_that_puts_it_elsewhere_is_refused(pasture: Pasture) -> 
     await removed(elsewhere)
 
 
-@in_a_pasture
+@on_each_engine
 async def test_at_the_fleets_wall_the_less_urgent_goes_first(pasture: Pasture) -> None:
     attempt = pasture.start(*TAIL, priority=Priority.LOW)
     await pasture.until(lambda: pasture.written(attempt) == b"up\n")
@@ -83,7 +88,7 @@ async def test_at_the_fleets_wall_the_less_urgent_goes_first(pasture: Pasture) -
     assert scores == {"1000"}
 
 
-@in_a_pasture
+@on_each_engine
 async def test_refused_forks_are_noticed_while_it_lives(pasture: Pasture) -> None:
     script = "i=0; while [ $i -lt 40 ]; do sleep 60 & i=$((i+1)); done; wait"
     script = f"({script}) 2>/dev/null; exec sleep 60"
@@ -94,7 +99,7 @@ async def test_refused_forks_are_noticed_while_it_lives(pasture: Pasture) -> Non
     assert pasture.of(Exited, attempt) == []
 
 
-@in_a_pasture
+@on_each_engine
 async def test_its_environment_is_in_no_label_no_log_and_no_arguments(pasture: Pasture) -> None:
     environment = {"PATH": "/bin", "API_KEY": SECRET, "LINES": "one\ntwo", "PADDOCK_RUN": "forged"}
     command = ("/bin/sh", "-c", 'echo "$LINES$PADDOCK_RUN"; [ "$API_KEY" ] && echo has; sleep 60')
@@ -105,14 +110,14 @@ async def test_its_environment_is_in_no_label_no_log_and_no_arguments(pasture: P
         if int(path.parent.name) != os.getpid() and path.exists():
             assert secret not in path.read_bytes()
     name = f"paddock-{pasture.instance}.a.1"
-    labels = engine_room.podman("inspect", "--format", "{{json .Config.Labels}}", name).stdout
+    labels = pasture.room.ask("inspect", "--format", "{{json .Config.Labels}}", name).stdout
     assert b"dev.paddock.run" in labels and secret not in labels
     for path in pasture.state.rglob("*"):
         if path.is_file():
             assert secret not in path.read_bytes(), path
 
 
-@in_a_pasture
+@on_each_engine
 async def test_codes_above_128_are_told_apart_from_signals(pasture: Pasture) -> None:
     code = pasture.start("/bin/sh", "-c", "exit 137", run="code")
     killed = pasture.start("/bin/sh", "-c", "kill -KILL $$", run="killed")
@@ -120,7 +125,7 @@ async def test_codes_above_128_are_told_apart_from_signals(pasture: Pasture) -> 
     assert [(one.code, one.signal) for one in ends] == [(137, None), (None, 9)]
 
 
-@in_a_pasture
+@on_each_engine
 async def test_what_is_given_arrives(pasture: Pasture) -> None:
     given = pasture.directory / "given"
     given.write_bytes(b"from outside\n")
@@ -136,15 +141,15 @@ async def test_what_is_given_arrives(pasture: Pasture) -> None:
     assert (made.st_uid, made.st_gid, made.st_mode & 0o777) == (os.geteuid(), os.getegid(), 0o640)
 
 
-@in_a_pasture
+@on_each_engine
 async def test_an_image_that_is_not_there_is_said_with_what_to_do(pasture: Pasture) -> None:
     attempt = pasture.start("true", labels={"image": "localhost/none-such:1"})
     failed = await pasture.hear(SpawnFailed, attempt)
     assert failed.permanent
-    assert "podman pull localhost/none-such:1" in failed.reason
+    assert f"`{pasture.engine.kind} pull localhost/none-such:1`" in failed.reason
 
 
-@in_a_pasture
+@on_each_engine
 async def test_a_fork_bomb_stops_at_its_limit_and_is_gone_with_the_kill(pasture: Pasture) -> None:
     bomb = "f() { sleep 90 & f; }; f"  # which ends with the first fork that is refused
     attempt = pasture.start("/bin/sh", "-c", f"({bomb}) 2>/dev/null; : >refused; exec sleep 90")
@@ -157,7 +162,7 @@ async def test_a_fork_bomb_stops_at_its_limit_and_is_gone_with_the_kill(pasture:
     assert len(pasture.processes()) <= 1  # the shim, until it is forgotten
 
 
-@in_a_pasture
+@on_each_engine
 async def test_an_agent_cannot_move_out_of_its_cgroup(pasture: Pasture) -> None:
     moves = "for each in /sys/fs/cgroup/cgroup.procs /sys/fs/cgroup/*/cgroup.procs; do"
     moves += ' [ -e "$each" ] && { echo 0 >"$each" && echo moved || echo refused; }; done; exit 0'
@@ -166,16 +171,16 @@ async def test_an_agent_cannot_move_out_of_its_cgroup(pasture: Pasture) -> None:
     assert set(pasture.written(attempt).split()) == {b"refused"}
 
 
-@in_a_pasture
+@on_each_engine
 async def test_a_container_that_somebody_else_kills_has_died_of_a_signal(pasture: Pasture) -> None:
     attempt = pasture.start(*TAIL)
     await pasture.until(lambda: pasture.written(attempt) == b"up\n")
-    await asyncio.to_thread(engine_room.podman, "kill", f"paddock-{pasture.instance}.a.1")
+    await asyncio.to_thread(pasture.room.ask, "kill", f"paddock-{pasture.instance}.a.1")
     ended = await pasture.hear(Exited, attempt)
     assert (ended.exit.signal, ended.exit.oom, ended.empty) == (signal.SIGKILL, False, True)
 
 
-@in_a_pasture
+@on_each_engine
 async def test_strays_in_a_session_of_their_own_are_gone_with_a_kill(pasture: Pasture) -> None:
     attempt = pasture.start(*agent("scripted", "strays=60", "exit=3"))
     ended = await pasture.hear(Exited, attempt)
@@ -197,7 +202,7 @@ async def test_a_podman_service_that_dies_is_started_again(pasture: Pasture) -> 
     assert serves(pasture.state) != [service]
 
 
-@in_a_pasture
+@on_each_engine
 async def test_a_wall_that_could_not_be_set_is_a_refusal(pasture: Pasture) -> None:
     """A limit that the kernel rounds up would be a wall further out than was promised: what is read
     back decides. Here the limit asked for is none, which an engine takes for no limit."""
@@ -207,7 +212,7 @@ async def test_a_wall_that_could_not_be_set_is_a_refusal(pasture: Pasture) -> No
     assert pasture.written(Attempt("a", 1)) == b""
 
 
-@in_a_pasture
+@on_each_engine
 async def test_an_agent_that_removes_what_it_is_watched_by_is_still_heard_and_killed(
     pasture: Pasture,
 ) -> None:
@@ -221,7 +226,7 @@ async def test_an_agent_that_removes_what_it_is_watched_by_is_still_heard_and_ki
     assert pasture.written(ends) == b"gone\n"
 
 
-@in_a_pasture
+@on_each_engine
 async def test_one_that_cannot_be_taken_over_is_killed_and_said_to_be_lost(
     pasture: Pasture,
 ) -> None:

@@ -233,3 +233,38 @@ def test_secrets_are_in_no_answer_log_or_story(house: House) -> None:
     for path in house.places.state.rglob("*"):
         if path.is_file():
             assert secret.encode() not in path.read_bytes(), path
+
+
+def test_a_mistake_in_the_configuration_is_a_notice_until_it_is_mended(house: House) -> None:
+    house.start()
+    file = house.home / "config/paddock/config.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text("ladder: {skip_low: lots}\n", encoding="utf-8")
+    until(lambda: house.told("status")["notices"], within_s=20)
+    shown = house.paddock("status").stdout
+    assert "notice  the configuration is as before, because it has a mistake: " in shown
+    assert "skip_low" in shown
+    file.write_text("queue: {depth: 77}\n", encoding="utf-8")
+    until(lambda: not house.told("status")["notices"], within_s=20)
+    assert house.told("status")["queue"]["depth"] == 77
+
+
+def test_a_fleet_is_waited_for_and_killed_by_its_name(house: House) -> None:
+    file = house.home / "pair.yaml"
+    runs = "runs:\n  - {name: a, command: [sleep, 60]}\n  - {name: b, command: [sleep, 60]}\n"
+    file.write_text(f"fleet: pair\ndefaults: {{memory: 64M}}\n{runs}", encoding="utf-8")
+    done = house.paddock("fleet", "--detach", file)
+    assert done.stderr == "paddock: the fleet pair: paddock ls, wait or kill --fleet pair\n"
+    ids = set(done.stdout.split())
+    assert {run["id"] for run in house.told("ls", "--fleet", "pair")} == ids
+    assert set(house.paddock("kill", "--fleet", "pair").stdout.split()) == ids
+    done = house.paddock("wait", "--fleet", "pair")
+    assert (done.returncode, done.stderr.count("ended: cancelled")) == (1, 2)
+
+
+def test_where_a_program_was_looked_for_in_vain_is_in_its_black_box(house: House) -> None:
+    (house.home / "inside").mkdir()
+    words = ("run", "--name", "lost", "--dir", house.home / "inside", "--", "./nowhere.sh")
+    assert house.paddock(*words).returncode == 127
+    box = until(lambda: house.told("why", "lost")["black_box"])
+    assert box["directory"] == f"{house.home}/inside"

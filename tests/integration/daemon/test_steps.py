@@ -22,6 +22,7 @@ from tests.kit.waiting import until
 
 MIB = 1 << 20
 LEDGER = Path(__file__).parents[2] / "kit/agents/ledger.py"
+GIT = ("git", "-c", "user.name=a", "-c", "user.email=a@b")
 ONE_SLOT = """\
 performance: {max_concurrent_agents: 1}
 queue: {min_run: 0.1s, max_preemptions: 1000}
@@ -34,6 +35,13 @@ def step(name: str, text: str) -> Step:
 
 def in_steps(*steps: Step, name: str = "a", **more: object) -> RunRequest:
     return RunRequest(name=name, steps=steps, memory_bytes=64 * MIB, **more)  # type: ignore[arg-type]
+
+
+def a_repository(path: Path) -> Path:
+    path.mkdir()
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run([*GIT, *words], cwd=path, check=True)
+    return path
 
 
 def story(house: House, run: str) -> list[str]:
@@ -68,11 +76,7 @@ def test_each_is_done_in_its_turn_and_what_it_left_is_kept(house: House) -> None
 def test_the_checkpoint_of_a_step_in_a_workspace_holds_what_it_had_not_committed(
     house: House, tmp_path: Path
 ) -> None:
-    repository = tmp_path / "repository"
-    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
-    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
-        repository.mkdir(exist_ok=True)
-        subprocess.run([*git, *words], cwd=repository, check=True)
+    repository = a_repository(tmp_path / "repository")
     house.start()
     steps = (step("write", "echo work > file"), step("read", "cat file"))
     (taken,) = house.submit(in_steps(*steps, repo=str(repository))).runs
@@ -81,7 +85,7 @@ def test_the_checkpoint_of_a_step_in_a_workspace_holds_what_it_had_not_committed
     with house.client() as client:
         first, second = client.steps(taken.id)
     assert first.commit is not None and first.commit == second.commit
-    shown = subprocess.check_output([*git, "show", f"{first.commit}:file"], cwd=repository)
+    shown = subprocess.check_output([*GIT, "show", f"{first.commit}:file"], cwd=repository)
     assert shown == b"work\n"
 
 
@@ -170,6 +174,21 @@ def test_a_retry_goes_on_where_it_failed_and_from_the_start_when_asked(house: Ho
     assert (ended.attempt, house.output(whole["id"])) == (2, b"one\n")
 
 
+def test_a_retry_goes_on_in_what_the_steps_before_left_in_the_workspace(
+    house: House, tmp_path: Path
+) -> None:
+    repository = a_repository(tmp_path / "repository")
+    house.start()
+    ok = house.home / "ok"
+    steps = (step("write", "echo work > file"), step("read", f"cat file; test -e {ok}"))
+    (taken,) = house.submit(in_steps(*steps, repo=str(repository))).runs
+    assert house.ended([taken.id])[0].steps_done == 1
+    ok.touch()
+    again = house.told("retry", taken.id)["id"]
+    (ended,) = house.ended([again])
+    assert (ended.outcome, ended.attempt, house.output(again)) == ("succeeded", 1, b"work\n")
+
+
 def test_what_is_kept_for_the_next_attempt_goes_with_success_only(house: House) -> None:
     house.start()
     text = 'echo x > "$PADDOCK_CHECKPOINT_DIR/kept"; ls "$PADDOCK_CHECKPOINT_DIR"; exit $CODE'
@@ -225,6 +244,22 @@ def test_a_hundred_preemptions_change_nothing_of_what_a_run_says(narrow: House) 
     assert printed == [str(n) for n in range(1, len(printed) + 1)] and len(printed) > 100
 
 
+def test_what_a_preempted_run_had_not_committed_is_saved_and_still_there(
+    narrow: House, tmp_path: Path
+) -> None:
+    repository = a_repository(tmp_path / "repository")
+    narrow.start()
+    text = "cat file 2>/dev/null && exit 0; echo half > file; sleep 60"
+    (taken,) = narrow.submit(shell("a", text, repo=str(repository))).runs
+    until(lambda: is_running(narrow, taken.id), within_s=20)
+    (urgent,) = narrow.submit(shell("urgent", "true", priority="critical")).runs
+    narrow.ended([urgent.id])
+    (ended,) = narrow.ended([taken.id], within_s=60)
+    assert (ended.outcome, narrow.output(taken.id)) == ("succeeded", b"half\n")
+    log = [*GIT, "log", "--all", "--format=%s%n%b"]
+    until(lambda: b"preempted" in subprocess.check_output(log, cwd=repository), within_s=10)
+
+
 def test_one_that_knows_nothing_of_checkpoints_makes_room_at_once(narrow: House) -> None:
     """Its grace of thirty seconds would only keep the memory."""
     narrow.start()
@@ -246,7 +281,7 @@ def test_steps_that_stream_to_each_other_live_together_and_are_exact_after_a_kil
     make = Step(name="make", command=("seq", "1", str(lines)), stream=True)
     text = 'cat > "$PADDOCK_CHUNK.new"; sleep 0.3; mv "$PADDOCK_CHUNK.new" "$PADDOCK_CHUNK.part"'
     take = Step(name="take", command=("sh", "-c", text), each="chunk", cut="lines")
-    tell = step("tell", "ls *.part | wc -l")
+    tell = step("tell", "ls $PADDOCK_CHECKPOINT_DIR | wc -l")
     (taken,) = narrow.submit(in_steps(make, take, tell)).runs
     until(lambda: list(narrow.home.glob("*.part")) or None, within_s=30)
     with narrow.client() as client:
@@ -255,6 +290,7 @@ def test_steps_that_stream_to_each_other_live_together_and_are_exact_after_a_kil
         assert client.run(taken.id).limit_bytes == 64 * MIB
     (ended,) = narrow.ended([taken.id], within_s=90)
     assert (ended.outcome, ended.steps) == ("succeeded", 2)
+    assert narrow.output(taken.id) == b"0\n", "what was on its way is gone when it has arrived"
     parts = sorted(narrow.home.glob("*.part"), key=lambda path: int(path.stem))
     said = b"".join(part.read_bytes() for part in parts)
     assert said == b"".join(b"%d\n" % n for n in range(1, lines + 1))

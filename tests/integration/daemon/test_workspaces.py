@@ -9,6 +9,7 @@ from paddock.core.units import MIB
 from tests.kit.git_over_http import served
 from tests.kit.house import House, a_house
 from tests.kit.repositories import a_repository, git
+from tests.kit.slow_git import SlowGit
 from tests.kit.waiting import until
 
 COMMIT = "git -c user.name=Agent -c user.email=agent@localhost commit --quiet --message"
@@ -49,6 +50,31 @@ def test_a_branch_that_is_not_there_is_a_mistake_in_one_line(house: House) -> No
         2,
         f"paddock: true: repo: {house.home}/shop has no branch, tag or commit 'nope'\n",
     )
+
+
+def test_so_is_one_that_an_address_has_not(house: House) -> None:
+    shop = a_repository(house.home / "shop")
+    done = house.paddock("run", "--repo", f"file://{shop}", "--branch", "nope", "--", "true")
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"paddock: true: repo: file://{shop} has no branch or tag 'nope'\n",
+    )
+
+
+def test_a_daemon_stops_in_the_middle_of_a_clone_and_the_next_makes_it(house: House) -> None:
+    shop, slow = a_repository(house.home / "shop"), SlowGit(house.home / "slow", word="fetch")
+    plain = house.env["PATH"]
+    house.env["PATH"] = f"{slow.path}:{plain}"
+    house.start()
+    submitted = house.paddock("submit", "--repo", f"file://{shop}", "--name", "a", "--", "true")
+    assert submitted.returncode == 0, submitted.stderr
+    slow.wait()
+    assert house.paddock("daemon", "stop", within_s=20).returncode == 0
+    until(lambda: slow.ended)
+    house.env["PATH"] = plain
+    house.start()
+    assert house.paddock("wait", "a", within_s=40).returncode == 0
+    assert not list(house.places.state.glob("workspaces/*/.cloning-*"))
 
 
 def test_a_large_one_needs_an_answer(tmp_path: Path) -> None:

@@ -50,6 +50,18 @@ def test_a_daemon_that_runs_is_used_and_left_running(tmp_path: Path) -> None:
         runs = house.told("ls", "--all")
         assert [run["state"] for run in runs] == ["ended"] * len(runs)
         assert all(run["name"].startswith("doctor-") for run in runs)
+        # What died on purpose is nobody's failure.
+        assert house.told("breaker") == [] == house.told("status")["breakers"]
+        assert {run["group"].partition("/")[0] for run in runs} == {"doctor"}
+
+
+def test_proofs_again_and_again_are_not_held_up_by_the_deaths_of_the_last(tmp_path: Path) -> None:
+    with a_house(tmp_path, config="breaker: {failures: 1}\n") as house:
+        house.start()
+        for _ in range(2):
+            told = house.told("doctor", "--prove")
+            assert {proof["verdict"] for proof in told["proof"]} <= {"held", "late", "not promised"}
+            assert house.told("breaker") == []
 
 
 def test_an_interrupted_proof_leaves_no_canary(tmp_path: Path) -> None:

@@ -17,11 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from paddock.cgroups.group import Group, Walls
-from paddock.cgroups.mounts import UNIFIED, directories_of, top_of
-from paddock.cgroups.v1 import WANTED, Group1
-from paddock.cgroups.v2 import Group2
+from paddock.cgroups.v1 import Group1
 from paddock.rescue.killing import thaw_all
 from tests.kit import leaks
+from tests.kit.ceiling import fresh_group
 from tests.kit.house import PADDOCK
 from tests.kit.waiting import until
 
@@ -164,7 +163,7 @@ class Pen:
 
 @contextmanager
 def a_pen(directory: Path) -> Iterator[Pen]:
-    ceiling = _ceiling(f"paddock-test-rescue-{secrets.token_hex(6)}")
+    ceiling = fresh_group(f"paddock-test-rescue-{secrets.token_hex(6)}")
     ceiling.make()
     try:
         ceiling.set(Walls(limit_bytes=LIMIT_BYTES))
@@ -177,15 +176,6 @@ def a_pen(directory: Path) -> Iterator[Pen]:
         yield pen
     finally:
         pen.end()
-
-
-def _ceiling(name: str) -> Group:
-    """In the machine's own v2 where that counts memory, as on most; else in v1."""
-    top = top_of(UNIFIED)
-    if top is not None and "memory" in Group2(top).handed_down():
-        return Group2(f"{top}/{name}")
-    own = directories_of()
-    return Group1({each: own[each] for each in WANTED if each in own}).child(name)
 
 
 def _await(process: subprocess.Popen[str]) -> None:

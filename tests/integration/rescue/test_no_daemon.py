@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit import leaks
-from tests.kit.house import House, a_house, is_running, shell
+from tests.kit.house import PADDOCK, House, a_house, is_running, shell
 from tests.kit.waiting import until
 
 
@@ -104,3 +105,34 @@ def test_what_only_waits_is_cancelled_by_a_daemon_that_is_started_for_it(tmp_pat
         assert house.paddock("daemon", "stop", "--kill").returncode == 0
         done = house.paddock("kill", second.id)
         assert (done.returncode, done.stdout) == (0, f"{second.id}\n"), done.stderr
+
+
+def test_to_kill_nobody_no_daemon_is_started(house: House) -> None:
+    for words in (("kill", "--all"), ("kill", "--all", "--force")):
+        done = house.paddock(*words)
+        assert (done.returncode, done.stdout) == (0, "")
+        assert done.stderr == "paddock: there is no daemon; nothing to kill\n"
+    assert not house.places.socket.exists()
+    house.start()
+    assert house.paddock("daemon", "stop").returncode == 0
+    assert "nothing to kill" in house.paddock("kill", "--all").stderr
+    assert not house.places.socket.exists()
+
+
+def test_a_daemon_that_hangs_is_told_of_and_its_successor_is_waited_for(house: House) -> None:
+    """As the keeper does after half a minute: it kills the one that hangs, and starts another."""
+    house.start()
+    daemon = house.daemon()["pid"]
+    os.kill(daemon, signal.SIGSTOP)
+    asking = subprocess.Popen(
+        [*PADDOCK, "ls", "--json"],
+        env=house.env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert asking.stderr is not None
+    assert asking.stderr.readline().startswith("paddock: the daemon does not answer; ")
+    os.kill(daemon, signal.SIGKILL)
+    out, err = asking.communicate(timeout=60)
+    assert (asking.returncode, out, err) == (0, "[]\n", "")

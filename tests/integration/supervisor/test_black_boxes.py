@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -87,5 +88,16 @@ def test_the_last_commit_is_of_the_directory_it_ran_in(tmp_path: Path) -> None:
         )
         found = await last_commit(tmp_path)
         assert found is not None and "half of it" in found
+
+    in_a_loop(scenario)
+
+
+def test_how_long_it_ran_is_told(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with supervised() as one:
+            boxes = BlackBoxes(one.supervisor, tmp_path / "boxes")
+            await one.submit(a_spec("a"), "sleep=0.05", "exit=3")
+            box = await box_of(one, boxes, "a")
+            assert re.fullmatch(r"1, ran for [0-9.]+ m?s", box["attempt"])
 
     in_a_loop(scenario)

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import suppress
 
 from paddock.core.events import Host
+from paddock.core.pressure import Rung
 from paddock.supervisor.eyes import IDLE_TICK_S, TICK_S, Eyes
 from tests.kit.factories import a_host, a_spec
 from tests.kit.supervising import Supervised, in_a_loop, supervised, until
 
 
 class Probe:
-    def __init__(self, host: Host | None = None) -> None:
+    def __init__(self, host: Host | None = None, *, cost_s: float = 0.0) -> None:
         self.host = host or a_host()
+        self.cost_s = cost_s
         self.looks = 0
+        self.glances = 0
+        self.glanced: Host | None = None
 
     def sample(self) -> Host:
         self.looks += 1
+        over_at = time.thread_time() + self.cost_s
+        while time.thread_time() < over_at:
+            pass
         return self.host
+
+    def glance(self, last: Host) -> Host | None:
+        self.glances += 1
+        return self.glanced or last
 
 
 async def looks_within(one: Supervised, probe: Probe, seconds: float) -> int:
@@ -46,6 +58,35 @@ def test_near_the_last_step_it_looks_many_times_a_second() -> None:
             await one.submit(a_spec("a"), "sleep=60")
             near = a_host(used_percent=93.0, available="900M")
             assert await looks_within(one, Probe(near), 1.0) >= 5
+
+    in_a_loop(scenario)
+
+
+def test_where_a_look_is_costly_a_glance_finds_the_last_step() -> None:
+    async def scenario() -> None:
+        async with supervised() as one:
+            await one.submit(a_spec("a"), "sleep=60")
+            near = a_host(used_percent=90.0, available="1600M")
+            probe = Probe(near, cost_s=0.05)  # for which it would rest a second
+            watching = asyncio.create_task(Eyes(one.supervisor, probe).watch())
+            await until(lambda: probe.glances >= 3, within_s=1.0)
+            assert probe.looks == 1
+            probe.glanced = a_host(used_percent=97.0)
+            await until(lambda: one.supervisor.fleet.ladder.rung is Rung.EMERGENCY, within_s=0.5)
+            assert probe.looks == 1
+            watching.cancel()
+
+    in_a_loop(scenario)
+
+
+def test_with_room_or_cheap_looks_nobody_glances() -> None:
+    async def scenario() -> None:
+        async with supervised() as one:
+            await one.submit(a_spec("a"), "sleep=60")
+            near = a_host(used_percent=90.0, available="1600M")
+            for probe in (Probe(cost_s=0.05), Probe(near)):
+                await looks_within(one, probe, 0.4)
+                assert probe.glances == 0
 
     in_a_loop(scenario)
 
@@ -104,6 +145,9 @@ def test_what_cannot_be_read_counts_as_pressure_and_is_not_invented() -> None:
     class Blind:
         def sample(self) -> Host:
             raise OSError("no /proc here")
+
+        def glance(self, last: Host) -> Host | None:
+            raise OSError(f"no /proc here, and {last} is the last")
 
     async def scenario() -> None:
         async with supervised() as one:

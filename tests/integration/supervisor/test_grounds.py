@@ -2,68 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
-from paddock.core.events import CancelRequested, Event, Noticed
-from paddock.core.run import Attempt, Ended, Outcome, Queued, Running
-from paddock.drivers.fake.driver import FakeDriver
+from paddock.core.events import CancelRequested, Event, HeartbeatDeclared
+from paddock.core.run import Attempt, Outcome, Queued, Running
 from paddock.ports import Launch
 from paddock.storage.memory import MemoryStore
 from paddock.supervisor.black_boxes import BlackBoxes
-from paddock.supervisor.grounds import MARKER_LABEL, REPOSITORY_LABEL, Grounds, Wanted
-from paddock.supervisor.readiness import Readiness
-from paddock.workspaces import processes
+from paddock.supervisor.grounds import Grounds
+from paddock.supervisor.recovery import inherit, recover
+from paddock.supervisor.wanted import FLEETING_LABEL
 from paddock.workspaces.port_blocks import PortBlocks
-from paddock.workspaces.room import Room
 from paddock.workspaces.scratch import Scratch
 from tests.kit.factories import a_policy, a_spec
 from tests.kit.repositories import a_repository, git
-from tests.kit.supervising import Supervised, in_a_loop, supervised, until
-
-
-class Noting(FakeDriver):
-    def __init__(self) -> None:
-        super().__init__()
-        self.launched: dict[str, Launch] = {}
-
-    def start(self, launch: Launch, tell: Callable[[Event], None]) -> None:
-        self.launched[launch.attempt.run] = launch
-        super().start(launch, tell)
-
-
-class Stand:
-    def __init__(self, directory: Path, *, most: int = 10) -> None:
-        self.directory = directory
-        self.room = Room(directory / "workspaces", most=most)
-        self.grounds = Grounds(self.room, Scratch(directory / "scratch"), self.blocks())
-        self.driver = Noting()
-        self.store = MemoryStore()
-
-    def blocks(self) -> PortBlocks:
-        (self.directory / "locks").mkdir(exist_ok=True)
-        return PortBlocks((self.directory / "locks",))
-
-    @property
-    def scratches(self) -> list[str]:
-        return sorted(path.name for path in (self.directory / "scratch").glob("*"))
-
-    @asynccontextmanager
-    async def life(self) -> AsyncIterator[Supervised]:
-        async with supervised(self.store, a_policy(), self.driver) as one:
-            one.supervisor.hands.grounds = self.grounds
-            self.grounds.tell = one.supervisor.post
-            try:
-                yield one
-            finally:
-                self.grounds.close()
+from tests.kit.stand import Noting, Stand, of
+from tests.kit.supervising import Supervised, a_recipe, in_a_loop, until
 
 
 @pytest.fixture
@@ -74,11 +32,6 @@ def stand(tmp_path: Path) -> Stand:
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     return a_repository(tmp_path / "repository")
-
-
-def of(repository: Path | str, **more: Any) -> dict[str, str]:
-    wanted = Wanted(repository=str(repository), **more)
-    return {REPOSITORY_LABEL: msgspec.json.encode(wanted).decode()}
 
 
 def test_each_attempt_has_scratch_and_ports_of_its_own(stand: Stand) -> None:
@@ -118,14 +71,9 @@ def test_a_run_with_a_repository_begins_in_its_own_workspace(
             assert launch.directory == stand.room.path("a") != repository
             assert git(launch.directory, "branch", "--show-current") == "paddock/a"
             assert repository / ".git" in launch.reach
-            await until(lambda: _state(stand, "a") == "idle")
+            await until(lambda: stand.state("a") == "idle")
 
     in_a_loop(scenario)
-
-
-def _state(stand: Stand, run: str) -> str:
-    record = stand.room.record(run)
-    return record.state.value if record else ""
 
 
 @pytest.mark.parametrize(
@@ -173,30 +121,6 @@ def _waits(one: Supervised, run: str) -> str:
     return state.because if isinstance(state, Queued) and state.not_before_at else ""
 
 
-def test_one_that_is_cancelled_does_not_wait_for_git(stand: Stand, repository: Path) -> None:
-    gate = threading.Event()
-    prepare = stand.room.prepare
-
-    def slowly(*words: Any, **more: Any) -> Path:
-        assert gate.wait(20)
-        return prepare(*words, **more)
-
-    stand.room.prepare = slowly  # type: ignore[method-assign]
-
-    async def scenario() -> None:
-        async with stand.life() as one:
-            await one.submit(a_spec("a"), "exit=0", labels=of(repository))
-            await until(lambda: stand.grounds.is_coming(one.run("a").attempt))
-            one.supervisor.post(CancelRequested(0.0, "a"))
-            [end] = await one.ended("a")
-            assert end.outcome is Outcome.CANCELLED
-            gate.set()
-            await until(lambda: _state(stand, "a") == "idle")
-            assert stand.driver.launched == {}
-
-    in_a_loop(scenario)
-
-
 def test_the_next_daemon_keeps_what_lives_and_removes_the_rest(stand: Stand) -> None:
     async def scenario() -> None:
         scratch = Scratch(stand.directory / "scratch")
@@ -242,75 +166,6 @@ def test_what_was_not_committed_is_saved_and_the_black_box_says_so(
     in_a_loop(scenario)
 
 
-@pytest.mark.parametrize("by", ["commit", "file"])
-def test_a_ready_marker_is_heard_of_within_two_seconds(
-    stand: Stand, repository: Path, by: str
-) -> None:
-    async def scenario() -> None:
-        async with stand.life() as one:
-            ready = Readiness(one.supervisor, stand.room)
-            heard: list[str] = []
-            one.supervisor.on_change.append(lambda change: heard.append(change.because))
-            labels = {**of(repository), MARKER_LABEL: "TESTS-GREEN"}
-            await one.submit(a_spec("a"), "sleep=60", labels=labels)
-            await until(lambda: "a" in ready._watched)  # noqa: SLF001
-            path = stand.driver.launched["a"].directory
-            if by == "commit":
-                git(path, "commit", "--allow-empty", "-m", "all done: TESTS-GREEN")
-            else:
-                (path / "TESTS-GREEN").touch()
-            await until(lambda: any(text.startswith("ready: ") for text in heard), within_s=2.0)
-            one.supervisor.post(CancelRequested(0.0, "a", force=True))
-            await one.ended("a")
-            ready.close()
-
-    in_a_loop(scenario)
-
-
-def test_nothing_is_heard_of_a_marker_that_is_not_there(stand: Stand, repository: Path) -> None:
-    async def scenario() -> None:
-        async with stand.life() as one:
-            ready = Readiness(one.supervisor, stand.room)
-            told: list[Event] = []
-            post = one.supervisor.post
-
-            def noting(event: Event) -> None:
-                told.append(event)
-                post(event)
-
-            one.supervisor.post = noting  # type: ignore[method-assign]
-            labels = {**of(repository), MARKER_LABEL: "TESTS-GREEN"}
-            await one.submit(a_spec("a"), "sleep=60", labels=labels)
-            await until(lambda: "a" in ready._watched)  # noqa: SLF001
-            git(stand.driver.launched["a"].directory, "commit", "--allow-empty", "-m", "not yet")
-            await asyncio.sleep(0.5)
-            one.supervisor.post(CancelRequested(0.0, "a", force=True))
-            assert isinstance((await one.ended("a"))[0], Ended)
-            await until(lambda: "a" not in ready._watched)  # noqa: SLF001
-            assert not [event for event in told if isinstance(event, Noticed)]
-            ready.close()
-
-    in_a_loop(scenario)
-
-
-def test_a_daemon_that_stops_waits_for_no_git(stand: Stand, tmp_path: Path) -> None:
-    slow = tmp_path / "slow"
-    slow.mkdir()
-    (slow / "git").write_text("#!/bin/sh\nexec sleep 60\n")
-    (slow / "git").chmod(0o755)
-
-    async def scenario() -> None:
-        async with stand.life() as one:
-            await one.submit(a_spec("a"), "exit=0", labels=of("https://localhost:1/never.git"))
-            await until(lambda: stand.grounds.is_coming(one.run("a").attempt))
-            await until(lambda: bool(processes._running))  # noqa: SLF001
-        await until(lambda: not processes._running)  # noqa: SLF001
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PATH", f"{slow}:/usr/bin:/bin")
-        in_a_loop(scenario)
-
-
 def test_a_late_release_of_one_attempt_is_none_of_the_next(stand: Stand, repository: Path) -> None:
     first, second = Attempt("a", 1), Attempt("a", 2)
 
@@ -329,9 +184,9 @@ def test_a_late_release_of_one_attempt_is_none_of_the_next(stand: Stand, reposit
         await until(lambda: len(begun) == 2)
         stand.grounds._leave_workspace("a", first)  # noqa: SLF001
         stand.grounds._leave_workspace("a", None)  # noqa: SLF001
-        assert _state(stand, "a") == "taken"
+        assert stand.state("a") == "taken"
         stand.grounds._leave_workspace("a", second)  # noqa: SLF001
-        assert _state(stand, "a") == "idle"
+        assert stand.state("a") == "idle"
         stand.grounds.close()
 
     in_a_loop(scenario)
@@ -362,5 +217,169 @@ def test_a_daemon_comes_back_though_ports_cannot_be_held(tmp_path: Path) -> None
         stand.grounds.adopt({Attempt("lives", 2)})
         assert stand.scratches == ["lives.2.p20340"]
         stand.grounds.close()
+
+    in_a_loop(scenario)
+
+
+# -- heartbeats ---------------------------------------------------------------------------------
+
+
+def beats(one: Supervised, repository: Path, script: str) -> None:
+    template = a_spec("health")
+    labels = {**of(repository), FLEETING_LABEL: "1"}
+    one.supervisor.ask(
+        lambda now: HeartbeatDeclared(now, template, every_s=1.0),
+        heartbeat_recipes={"health": a_recipe(script, labels=labels)},
+    )
+
+
+def test_the_workspace_of_a_beat_goes_with_its_end(stand: Stand, repository: Path) -> None:
+    async def scenario() -> None:
+        async with stand.life() as one:
+            beats(one, repository, "exit=0")
+            await until(lambda: len(stand.driver.launched) >= 2, within_s=20)
+            await until(lambda: stand.room.records() == [], within_s=20)
+            assert git(repository, "branch", "--list", "paddock/*") == ""
+            assert list((stand.directory / "workspaces").glob("*/.gone/*")) == []
+
+    in_a_loop(scenario)
+
+
+def test_a_beat_with_work_that_is_only_there_keeps_it(stand: Stand, repository: Path) -> None:
+    async def scenario() -> None:
+        async with stand.life() as one:
+            beats(one, repository, "sleep=60")
+            await until(lambda: bool(stand.driver.launched), within_s=20)
+            [(run, launch)] = stand.driver.launched.items()
+            (launch.directory / "found.txt").write_text("a finding")
+            stand.driver.terminate(launch.attempt)
+            await one.ended(run)
+            await until(lambda: stand.state(run) == "idle")
+            stand.room.let_go(run)
+            assert (launch.directory / "found.txt").read_text() == "a finding"
+            assert [judged.removed for judged in stand.room.gc()] == [False]
+
+    in_a_loop(scenario)
+
+
+def test_what_a_beat_committed_stays_on_its_branch(stand: Stand, repository: Path) -> None:
+    async def scenario() -> None:
+        async with stand.life() as one:
+            beats(one, repository, "sleep=60")
+            await until(lambda: bool(stand.driver.launched), within_s=20)
+            [(run, launch)] = stand.driver.launched.items()
+            (launch.directory / "found.txt").write_text("a finding")
+            git(launch.directory, "add", "found.txt")
+            git(launch.directory, "commit", "-m", "found")
+            stand.driver.terminate(launch.attempt)
+            await one.ended(run)
+            await until(lambda: stand.room.record(run) is None)
+            assert git(repository, "show", f"paddock/{run}:found.txt") == "a finding"
+            assert b"a finding" in stand.room.diff(run).text
+
+    in_a_loop(scenario)
+
+
+def test_a_beat_that_ended_without_a_daemon_is_cleared_by_the_next(
+    stand: Stand, repository: Path
+) -> None:
+    async def scenario() -> None:
+        manner = stand.fleeting_manner(repository)
+        stand.room.prepare("health.7", repository=repository, manner=manner)
+        stand.grounds.adopt(())
+        await until(lambda: stand.room.records() == [])
+        stand.grounds.close()
+
+    in_a_loop(scenario)
+
+
+# -- sizes of addresses -------------------------------------------------------------------------
+
+
+def grown(repository: Path, megabytes: int) -> str:
+    (repository / "large.bin").write_bytes(b"\0" * (megabytes << 20))
+    git(repository, "add", "large.bin")
+    git(repository, "commit", "-m", "large")
+    git(repository, "config", "uploadpack.allowFilter", "true")
+    return f"file://{repository}"
+
+
+@pytest.mark.parametrize("more", [{}, {"shallow": False, "submodules": True}])
+def test_an_address_that_turns_out_too_large_is_no_start(
+    stand: Stand, repository: Path, more: dict[str, Any]
+) -> None:
+    async def scenario() -> None:
+        async with stand.life() as one:
+            labels = of(grown(repository, 3), ask_mb=2, **more)
+            await one.submit(a_spec("a"), "exit=0", labels=labels)
+            [end] = await one.ended("a")
+            assert end.outcome is Outcome.SPAWN_FAILED
+            assert "the working tree has 3 MiB, more than performance.max_repo_size_mb (2)" in (
+                end.because
+            )
+            assert "--yes, --shallow or --sparse DIR" in end.because
+            assert stand.driver.launched == {} and stand.room.records() == []
+
+    in_a_loop(scenario)
+
+
+@pytest.mark.parametrize("answer", [{"any_size": True}, {"shallow": True}, {"sparse": ("src",)}])
+def test_with_an_answer_it_starts(stand: Stand, repository: Path, answer: dict[str, Any]) -> None:
+    async def scenario() -> None:
+        async with stand.life() as one:
+            labels = of(grown(repository, 3), ask_mb=2, **answer)
+            await one.submit(a_spec("a"), "exit=0", labels=labels)
+            [end] = await one.ended("a")
+            assert end.outcome is Outcome.SUCCEEDED, end.because
+
+    in_a_loop(scenario)
+
+
+def test_a_later_attempt_is_not_measured_by_what_the_first_made(
+    stand: Stand, repository: Path
+) -> None:
+    async def scenario() -> None:
+        async with stand.life() as one:
+            labels = of(f"file://{repository}", ask_mb=2)
+            await one.submit(a_spec("a", retries=1), "sleep=60", labels=labels)
+            await until(lambda: isinstance(one.run("a").state, Running))
+            there = stand.driver.launched["a"].directory
+            (there / "built.bin").write_bytes(b"\0" * (3 << 20))
+            stand.driver.terminate(Attempt("a", 1))
+            await until(lambda: stand.driver.launched["a"].attempt.number == 2, within_s=20)
+            assert stand.driver.launched["a"].directory == there
+
+    in_a_loop(scenario)
+
+
+# -- a store that was lost ----------------------------------------------------------------------
+
+
+class Surviving(Noting):
+    """As the keeper's: its attempts outlive the daemon."""
+
+    def __init__(self, *left: Attempt) -> None:
+        super().__init__()
+        self.left = frozenset(left)
+
+    def adopt(self, tell: Callable[[Event], None]) -> frozenset[Attempt]:
+        assert callable(tell)
+        return self.left
+
+
+def test_agents_that_no_store_knows_keep_their_scratch_and_ports(stand: Stand) -> None:
+    stranger = Attempt("stranger", 1)
+    stand.driver = Surviving(stranger)
+    scratch = Scratch(stand.directory / "scratch")
+    scratch.make("stranger.1.p20340")
+    stand.store = MemoryStore()
+
+    async def scenario() -> None:
+        async with stand.life() as one:
+            await recover(one.supervisor, inherit(stand.store, a_policy()))
+            assert one.supervisor.hands.driver_of(stranger) is None, "it is left alone"
+            assert stand.scratches == ["stranger.1.p20340"]
+            assert stand.blocks().retake(20340, "another") is None, "its ports are held"
+        assert stand.scratches == ["stranger.1.p20340"], "also after this daemon"
 
     in_a_loop(scenario)

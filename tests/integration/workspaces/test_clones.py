@@ -72,6 +72,14 @@ def test_shallow_has_one_commit_of_one_branch(room: Room, address: str, reposito
     assert tip(other) == tip(repository, "other")
 
 
+def test_shallow_also_of_a_tag(room: Room, address: str, repository: Path) -> None:
+    git(repository, "tag", "v1", "HEAD~1")
+    manner = Manner(strategy=choose(local=False, size=Size(10**9)))
+    path = room.prepare("run1", repository=address, branch="v1", manner=manner)
+    assert tip(path) == tip(repository, "v1")
+    assert git(path, "rev-list", "--count", "HEAD") == "1"
+
+
 def test_a_shallow_clone_of_one_on_this_machine(room: Room, address: str, repository: Path) -> None:
     assert address
     manner = Manner(strategy=choose(local=True, answer=Answer.SHALLOW))

@@ -82,6 +82,7 @@ class FakeDaemon:
     dry_runs: list[bool] = field(default_factory=list)
     trouble: str | None = None
     fails_with: ClientError | None = None
+    max_agents: int | None = None
     running: bool = True
     starts: int = 0
     looks: int = 0
@@ -108,6 +109,12 @@ class FakeDaemon:
         if not found:
             raise NotFound(f"there is no run {ref!r}", "not_found")
         return found[-1]
+
+    def of_fleet(self, name: str) -> list[RunView]:
+        names = {run.name for order in self.submits if order.fleet == name for run in order.runs}
+        if not names:
+            raise NotFound(f"there is no fleet {name!r}", "not_found")
+        return [run for run in self.runs.values() if run.name in names]
 
     def change(self, run: str, **facts: Any) -> None:
         self.runs[run] = msgspec.structs.replace(self.runs[run], **facts)
@@ -198,9 +205,11 @@ class FakeClient:
         *,
         state: str | None = None,
         all: bool = False,  # noqa: A002
+        fleet: str | None = None,
         limit: int | None = None,
     ) -> tuple[RunView, ...]:
-        found = [run for run in self._daemon.runs.values() if all or run.state != "ended"]
+        known = self._daemon.runs.values() if fleet is None else self._daemon.of_fleet(fleet)
+        found = [run for run in known if all or run.state != "ended"]
         return tuple([run for run in found if state is None or run.state == state][:limit])
 
     def run(self, ref: str) -> RunView:
@@ -272,10 +281,14 @@ class FakeClient:
             yield Record(at, chunk)
             at += len(chunk)
 
-    def wait(self, refs: Iterable[str], *, timeout_s: float = 25) -> tuple[RunView, ...]:
+    def wait(
+        self, refs: Iterable[str] = (), *, fleet: str | None = None, timeout_s: float = 25
+    ) -> tuple[RunView, ...]:
         daemon = self._daemon
         daemon.looks += 1
         ids = [daemon.find(ref).id for ref in refs]
+        if fleet is not None:
+            ids = [run.id for run in daemon.of_fleet(fleet)]
         if timeout_s > 0:
             for run in ids:
                 daemon.move_on(run)
@@ -286,9 +299,12 @@ class FakeClient:
         refs: Iterable[str] = (),
         *,
         all: bool = False,  # noqa: A002
+        fleet: str | None = None,
         force: bool = False,
     ) -> Killed:
         daemon = self._daemon
+        if fleet is not None:
+            refs = [run.id for run in daemon.of_fleet(fleet)]
         refs = [run.id for run in daemon.runs.values() if run.state != "ended"] if all else refs
         beats = [ref for ref in refs if daemon.beats.pop(ref, None) is not None]
         runs = [daemon.find(ref) for ref in refs if ref not in beats]
@@ -350,7 +366,13 @@ class FakeClient:
             host=HostView(
                 total_bytes=16 * GIB, available_bytes=12 * GIB, used_percent=25.0, ladder="calm"
             ),
-            fleet=FleetView(limit_bytes=8 * GIB, expected_bytes=2 * GIB, used_bytes=GIB),
+            fleet=FleetView(
+                limit_bytes=8 * GIB,
+                expected_bytes=2 * GIB,
+                used_bytes=GIB,
+                max_agents=daemon.max_agents,
+                max_agents_by="by the profile medium" if daemon.max_agents else "",
+            ),
             counts=counts,
             queue=QueueView(waiting=counts.get("queued", 0), depth=1000),
             breakers=tuple(daemon.open_breakers),
@@ -375,12 +397,17 @@ class FakeClient:
         )
 
     def learned(self) -> tuple[LearnedView, ...]:
-        groups = dict.fromkeys(run.group for run in self._daemon.runs.values())
+        groups = {run.group: run.name for run in self._daemon.runs.values()}
         return tuple(
             LearnedView(
-                group=group, attempts=3, typical_bytes=None, peak_bytes=128 * MIB, limit_bytes=GIB
+                group=group,
+                attempts=3,
+                typical_bytes=None,
+                peak_bytes=128 * MIB,
+                limit_bytes=GIB,
+                last_run=name,
             )
-            for group in groups
+            for group, name in groups.items()
         )
 
     def diff(self, ref: str) -> DiffView:

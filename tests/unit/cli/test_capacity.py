@@ -12,6 +12,17 @@ from paddock.core.units import GIB
 from tests.kit.machine import Machine
 
 
+@pytest.fixture
+def users_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only configuration, on a machine of 24 GiB."""
+    monkeypatch.setattr("paddock.cli.capacity.this_machine", lambda: ("This machine", 24 * GIB))
+    monkeypatch.setattr("paddock.config.layers.HOST_FILE", tmp_path / "none.yaml")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.delenv("PADDOCK_PROFILE", raising=False)
+    (tmp_path / "paddock").mkdir()
+    return tmp_path / "paddock/config.yaml"
+
+
 def answer(capsys: pytest.CaptureFixture[str], *args: str) -> dict[str, object]:
     assert main(["capacity", "--json", *args]) == 0
     parsed = json.loads(capsys.readouterr().out)
@@ -41,6 +52,33 @@ def test_the_sum_is_shown_in_words_and_the_matrix_as_a_table(
     table = lines[4:]
     assert len(table) == 6
     assert len({len(line) for line in table}) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed", "said"),
+    [
+        ("", 5, "may be more: 5 at once at most (by the profile medium; `performance_profile"),
+        ("performance_profile: host", None, "may be more: as many as fit."),
+        ("performance_profile: low", 2, "At once are allowed here: 2 (by the profile low; `perf"),
+        ("queue: {depth: none}", None, ""),
+    ],
+)
+def test_of_this_machine_it_says_what_is_allowed_too(
+    capsys: pytest.CaptureFixture[str],
+    users_file: Path,
+    *,
+    text: str,
+    allowed: int | None,
+    said: str,
+) -> None:
+    """Else `capacity`, `config show` and `status` have three numbers, and no word on why."""
+    users_file.write_text(text, encoding="utf-8")
+    assert answer(capsys)["allowed_agents"] == allowed
+    assert main(["capacity"]) == 0
+    line = capsys.readouterr().out.splitlines()[3]
+    assert said in line and bool(line) == bool(said)
+    assert main(["capacity", "--ram", "24G"]) == 0
+    assert "profile" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,11 @@ import pytest
 
 from paddock.cli.config import _aligned
 from paddock.cli.main import main
+from paddock.client.errors import NoDaemon
+from paddock.config import layers
 from paddock.config.settings import SETTINGS
+from tests.unit.cli.conftest import Paddock
+from tests.unit.cli.fake_client import FakeDaemon
 
 Capture = pytest.CaptureFixture[str]
 
@@ -93,7 +98,8 @@ def test_a_broken_file_is_exit_2_with_every_mistake(project: Path, capsys: Captu
     assert out == ""
     assert err.splitlines() == [
         f"{file}:2: queue.depth: found 0; allowed: a whole number from 1 to 1000000",
-        f"{file}:3: queue.dept: found an unknown key; allowed: admission, depth, min_run; "
+        f"{file}:3: queue.dept: found an unknown key; allowed: admission, depth, max_preemptions, "
+        "min_run; "
         "did you mean depth?",
         "paddock: 2 mistakes in the configuration",
     ]
@@ -106,7 +112,7 @@ def test_a_broken_file_is_exit_2_with_every_mistake(project: Path, capsys: Captu
         "column": 3,
         "key": "queue.dept",
         "found": "an unknown key",
-        "allowed": "admission, depth, min_run",
+        "allowed": "admission, depth, max_preemptions, min_run",
         "nearest": "depth",
     }
 
@@ -170,6 +176,53 @@ def test_a_cap_that_bites_is_said_on_stderr(project: Path, capsys: Capture) -> N
     write(project, "performance: {max_concurrent_agents: 300}\n")
     assert main(["config", "show"]) == 0
     assert "the profile medium allows 5" in capsys.readouterr().err
+
+
+def test_a_project_is_told_where_looser_goes(project: Path, capsys: Capture) -> None:
+    """`performance_profile` in its own file would change nothing."""
+    file = write(project, "performance: {max_concurrent_agents: 20}\n")
+    assert main(["config", "check"]) == 0
+    user = layers.user_file()
+    assert capsys.readouterr().err.startswith(
+        f"paddock: {file}:1: 20 agents at once are asked for, but the profile medium allows 5; "
+        "a project can only make keys of the whole host stricter; looser goes in the user's file: "
+        f"`performance_profile: high` in {user} allows 10\n"
+    )
+    write(project, "performance_profile: high\n")
+    assert main(["config", "check"]) == 0
+    said = f"{file}:1: the profile high does not raise the 5 agents at once: a project can only"
+    assert said in capsys.readouterr().err
+
+
+def test_init_writes_the_users_file_where_that_is_asked_for(project: Path, capsys: Capture) -> None:
+    user = layers.user_file()
+    assert main(["config", "init", "--user"]) == 0
+    assert f"wrote {user}" in capsys.readouterr().out
+    text = user.read_text(encoding="utf-8")
+    assert "for this project" not in text and "A project can only" in text
+    assert stat.S_IMODE(user.stat().st_mode) & 0o022 == 0
+    assert main(["config", "check", str(user)]) == 0
+    assert main(["config", "init", "--user"]) == 2
+    assert not (project / ".paddock").exists()
+
+
+@pytest.mark.usefixtures("project")
+def test_show_says_what_the_daemon_that_runs_allows(
+    paddock: Paddock, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A variable of this shell, or a project's file, is nothing to it."""
+    monkeypatch.setenv("PADDOCK_PROFILE", "high")
+    daemon.max_agents = 5
+    said = paddock("config", "show", "--json").json
+    assert (said["max_agents_by_profile"], said["max_agents_of_daemon"]) == (10, 5)
+    assert (
+        "; at most 10 by profile high; 5 by the daemon that runs;" in paddock("config", "show").out
+    )
+    monkeypatch.delenv("PADDOCK_PROFILE")
+    assert "the daemon" not in paddock("config", "show").out
+    daemon.fails_with = NoDaemon("no daemon answers")
+    called = paddock("config", "show", "--json")
+    assert (called.code, called.json["max_agents_of_daemon"]) == (0, None)
 
 
 @pytest.mark.parametrize("name", ["show", "check", "schema", "init"])

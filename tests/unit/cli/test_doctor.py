@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from paddock.client.errors import Failed
 from tests.unit.cli.conftest import Paddock
 
@@ -48,3 +52,17 @@ def test_an_unknown_driver_is_bad_usage(paddock: Paddock) -> None:
 
 def test_time_that_is_no_time_is_bad_usage(paddock: Paddock) -> None:
     assert paddock("doctor", "--prove", "--within", "soon").code == 2
+
+
+def test_without_an_image_containers_are_not_tried_and_that_is_said_once(
+    paddock: Paddock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    called = paddock("doctor", "--prove", "--driver", "container")
+    assert called.code == 1
+    assert called.out.count("not proven: no image to begin with: sandbox.container_image") == 1
+    assert "could not be started" not in called.out
+    assert "nothing is wrong" not in called.err
+    assert called.err.endswith("0 of 1 proof held, 1 not proven\n")
+    assert paddock.daemon.runs == {}

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from paddock.cli.exits import ExitCode
-from paddock.cli.fleet_progress import Redrawn
+from paddock.cli.fleet_progress import Lines, Redrawn
 from paddock.cli.fleet_summary import ran_s, summary
 from paddock.cli.fleet_watch import Watched
+from paddock.cli.printing import clock_time
 from paddock.client.errors import BadRequest, Refused
 from paddock.wire.views import HeartbeatView, MoveView
 from tests.kit.waiting import until
@@ -124,8 +125,20 @@ def test_detached_it_prints_ids_and_says_how_heartbeats_end(
 ) -> None:
     called = paddock("fleet", "--detach", file)
     assert (called.code, called.out) == (0, "r0001\nr0002\n")
-    assert "health goes on beating until: paddock kill health" in called.err
+    until = "the last of these runs has ended, or: paddock kill health"
+    assert f"paddock: health beats until {until}\n" in called.err
     assert daemon.beats == {"health": 30.0}
+
+
+def test_heartbeats_without_runs_say_that_only_a_kill_ends_them(
+    paddock: Paddock, tmp_path: Path
+) -> None:
+    beats = tmp_path / "beats.yaml"
+    lines = ("heartbeats:", "  - {name: a, every: 30s, command: [x]}")
+    beats.write_text("\n".join([*lines, "  - {name: b, every: 30s, command: [x]}"]))
+    called = paddock("fleet", "--detach", str(beats))
+    assert (called.code, called.out) == (0, "")
+    assert called.err == "paddock: a, b beat until paddock kill a b\n"
 
 
 def test_a_refusal_is_exit_3(paddock: Paddock, daemon: FakeDaemon, file: str) -> None:
@@ -243,3 +256,34 @@ def test_the_time_of_a_run_is_that_of_all_its_attempts() -> None:
     ]
     assert ran_s(moves) == 7.0
     assert ran_s(moves[:1]) is None
+
+
+def test_lines_of_progress_never_go_back_in_time(daemon: FakeDaemon) -> None:
+    told = "stopping (told): ran into its hard timeout"
+    runs = [
+        daemon.add("first", since_at=2000.0),
+        daemon.add("late", since_at=1000.0, state="queued", waits_for="at place 1"),
+        daemon.add("slow", since_at=3000.0, state="stopping", sentence=told),
+    ]
+    lines = Lines(stream := io.StringIO())
+    for run in runs:
+        lines.show([run], [])
+    assert stream.getvalue().splitlines() == [
+        f"{clock_time(2000.0)} first is running",
+        f"{clock_time(2000.0)} late is queued again: at place 1",
+        f"{clock_time(3000.0)} slow is stopping: ran into its hard timeout",
+    ]
+
+
+def test_without_colours_progress_is_lines_on_a_terminal_too(
+    paddock: Paddock, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(sys, "stdout", screen := Terminal())
+    assert paddock("fleet", file).code == 0
+    assert "review is running" in screen.getvalue()
+    assert "\x1b" not in screen.getvalue()

@@ -136,24 +136,26 @@ def test_raw_gives_a_terminal_everything(
     ],
 )
 def test_nothing_that_acts_on_a_terminal_is_left(written: bytes, shown: str) -> None:
-    assert b"".join(cleaned([written])).decode() == shown
-    assert b"".join(cleaned(written[at : at + 1] for at in range(len(written)))).decode() == shown
+    by_byte = [written[at : at + 1] for at in range(len(written))]
+    assert b"".join(cleaned([written], colours=True)).decode() == shown
+    assert b"".join(cleaned(by_byte, colours=True)).decode() == shown
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 1000])
 def test_cleaning_does_not_depend_on_where_the_stream_is_cut(size: int) -> None:
     chunks = [EVIL[at : at + size] for at in range(0, len(EVIL), size)]
-    assert b"".join(cleaned(chunks)) == b"".join(cleaned([EVIL]))
+    assert b"".join(cleaned(chunks, colours=True)) == b"".join(cleaned([EVIL], colours=True))
 
 
 def test_an_escape_that_never_ends_holds_nothing_back_for_ever() -> None:
     endless = [b"\x1b]0;", *([b"x" * 1000] * 20), b"\nafter"]
-    assert b"".join(cleaned(endless)).endswith(b"after")
+    assert b"".join(cleaned(endless, colours=True)).endswith(b"after")
 
 
 def test_letters_of_other_alphabets_stay_whole() -> None:
     text = "Ünïcödé 日本語 👩‍🚀".encode()
-    assert b"".join(cleaned(text[at : at + 1] for at in range(len(text)))) == text
+    by_byte = [text[at : at + 1] for at in range(len(text))]
+    assert b"".join(cleaned(by_byte, colours=True)) == text
 
 
 def test_a_line_without_end_comes_in_pieces_of_bounded_size() -> None:
@@ -164,7 +166,32 @@ def test_a_line_without_end_comes_in_pieces_of_bounded_size() -> None:
 
 
 def test_a_line_that_is_cut_by_chunks_is_matched_whole() -> None:
-    assert list(matching([b"hel", b"lo wor", b"ld\nno\n", b"wor"], re.compile(b"wor"))) == [
-        b"hello world\n",
-        b"wor\n",
-    ]
+    chunks = [b"hel", b"lo wor", b"ld\nno\n", b"wor"]
+    assert b"".join(matching(chunks, re.compile(b"wor"))) == b"hello world\nwor\n"
+
+
+def test_without_colours_only_text_comes_through(
+    paddock: Paddock, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    daemon.lives["evil"] = Life(output=EVIL)
+    daemon.add("evil")
+    shown = on_a_terminal(paddock, monkeypatch, "logs", "evil")
+    assert shown == b"red plain\r\n\tx5n!"
+
+
+@pytest.mark.parametrize("pattern", [b"a", b"^$", b"b$", b"^a", b"", b"a.*b"])
+def test_what_matches_does_not_depend_on_where_the_stream_is_cut(pattern: bytes) -> None:
+    text = b"a\n\nab\r\nb a\n\n\nxb\r\r\nlast a"
+    search = re.compile(pattern).search
+    wanted = [line for line in text.split(b"\n") if search(line.rstrip(b"\r"))]
+    for size in (1, 2, 3, 5, 100):
+        chunks = [text[at : at + size] for at in range(0, len(text), size)]
+        found = b"".join(matching(chunks, re.compile(pattern)))
+        assert found == b"".join(line + b"\n" for line in wanted)
+
+
+def test_a_line_without_end_is_matched_in_pieces_of_bounded_size() -> None:
+    endless = (b"x" * 65536 for _ in range(100))
+    pieces = list(matching(endless, re.compile(b"x")))
+    assert max(map(len, pieces)) == LONGEST_LINE + 1

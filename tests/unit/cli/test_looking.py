@@ -9,12 +9,14 @@ from paddock.cli.ls import ENDED_LISTED
 from paddock.cli.memory import _counted_with
 from paddock.cli.runs_table import runs_table
 from paddock.cli.status import Row, _lines
+from paddock.cli.why import _lines as why_lines
 from paddock.client.errors import Failed, NotFound
 from paddock.core.run import Outcome
 from paddock.core.units import GIB, MIB
-from paddock.wire.views import BreakerView, LearnedView
+from paddock.wire.run_request import RunRequest
+from paddock.wire.views import BreakerView, LearnedView, MoveView, Submit
 from tests.unit.cli.conftest import Paddock
-from tests.unit.cli.fake_client import FakeDaemon, Life
+from tests.unit.cli.fake_client import FakeClient, FakeDaemon, Life
 
 EVIL = "x\x1b[2J\u202ey"
 
@@ -173,7 +175,7 @@ def test_memory_learned_says_what_groups_are_counted_with(
     daemon.add("implement")
     out = paddock("memory", "--learned").out
     assert out.splitlines()[1].split() == [
-        *("implement", "3", "its", "limit", "128", "MiB", "1", "GiB"),
+        *("implement", "3", "its", "limit", "128", "MiB", "1", "GiB", "implement"),
     ]
 
 
@@ -181,8 +183,8 @@ def test_memory_learned_says_what_groups_are_counted_with(
     ("attempts", "typical", "peak", "said"),
     [
         (3, None, 0, "its limit"),
-        (40, None, 0, "its limit, until more time was seen"),
-        (40, GIB, 8 * MIB, "its limit, until more time was seen"),
+        (40, None, 0, "its limit: too little was seen"),
+        (40, GIB, 8 * MIB, "its limit: too little was seen"),
         (40, GIB, GIB, "1 GiB"),
         (40, 300 * MIB, GIB, "300 MiB"),
     ],
@@ -218,6 +220,58 @@ def test_why_is_a_sentence_and_the_black_box(paddock: Paddock, daemon: FakeDaemo
         "sentence": "went over its wall",
         "black_box": daemon.black_box,
     }
+
+
+def test_what_the_sentence_of_why_mentions_is_in_the_box_all_the_same(
+    paddock: Paddock, daemon: FakeDaemon
+) -> None:
+    because = "went over its memory limit of 64 MiB"
+    daemon.add("hog", because=f"memory_limit_exceeded: {because}")
+    daemon.black_box = {"why": because, "limit": "64 MiB", "peak": "64 MiB"}
+    assert paddock("why", "hog").out.splitlines()[1:] == ["  limit  64 MiB", "  peak   64 MiB"]
+
+
+def test_why_goes_on_below_itself_where_the_terminal_ends() -> None:
+    said = "failed: " + "word " * 30
+    box = {"next": "nothing: " + "it is over " * 10, "last": "one\ntwo"}
+    shown = list(why_lines(said, box, width=60))
+    assert max(map(len, shown)) <= 60
+    assert shown[-2:] == ["  last  one", "        two"]
+
+
+def test_the_reason_of_a_stop_is_told_once(paddock: Paddock, daemon: FakeDaemon) -> None:
+    daemon.add("slow", state="ended", outcome="timeout_exceeded")
+    because = "ran into its hard timeout of 2 s"
+    daemon.moves = [
+        MoveView(at=1.0, state="running", attempt=1, because="the agent runs"),
+        MoveView(at=2.0, state="stopping", attempt=1, because=because),
+        MoveView(at=3.0, state="stopping", attempt=1, because=because),
+        MoveView(at=4.0, state="ended", attempt=1, because="it ended"),
+    ]
+    told = [line.split("  1  ")[1] for line in paddock("story", "slow").out.splitlines()[1:]]
+    assert told == ["the agent runs", because, "it is still there: pressed harder", "it ended"]
+    daemon.moves[-1].because = because
+    daemon.moves.pop(2)
+    assert paddock("story", "slow").out.splitlines()[-1].endswith("1  timeout_exceeded")
+    assert [move["because"] for move in paddock("story", "slow", "--json").json][1:] == [
+        because
+    ] * 2
+
+
+def test_a_fleet_is_listed_and_waited_for_by_its_name(paddock: Paddock, daemon: FakeDaemon) -> None:
+    daemon.lives["one"] = Life(outcome="failed", exit_code=1, because="ended with exit code 1")
+    runs = tuple(RunRequest(name=name, command=("true",)) for name in ("one", "two"))
+    FakeClient(daemon).submit(Submit(key="k" * 8, directory="/", fleet="trio", runs=runs))
+    daemon.add("other")
+    assert [run["name"] for run in paddock("ls", "--fleet", "trio", "--json").json] == [
+        "one",
+        "two",
+    ]
+    called = paddock("wait", "--fleet", "trio", "--json")
+    assert (called.code, [run["name"] for run in called.json]) == (1, ["one", "two"])
+    assert paddock("wait", "--fleet", "quartet").code == 4
+    for words in ([], ["--fleet", "trio", "one"]):
+        assert paddock("wait", *words).code == 2
 
 
 def test_an_unknown_run_is_exit_4(paddock: Paddock) -> None:

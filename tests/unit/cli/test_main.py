@@ -125,3 +125,13 @@ def test_status_imports_nothing_that_takes_its_time() -> None:
     heavy = {"asyncio", "yaml", "rich", "pydantic", "apsw", "starlette", "uvicorn", "subprocess"}
     assert packages & (heavy | {"difflib", "h11", "logging", "platformdirs"}) == set()
     assert not {"paddock.core.policy", "paddock.core.run", "paddock.config.settings"} & ours
+
+
+@pytest.mark.parametrize("group", ["host", "daemon", "config", "workspace", "cgroup"])
+def test_a_group_without_its_command_shows_its_help_as_help(
+    group: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([group]) == 2
+    shown = capsys.readouterr().err.splitlines()
+    assert shown[0].startswith(f"Usage: paddock {group} ")
+    assert "Commands:" in shown

@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
+from paddock.cli.following import Stops
 from paddock.client.errors import BadRequest, Failed, Refused, Trouble
 from paddock.core.units import GIB, MIB
-from paddock.wire.views import MoveView
+from paddock.wire.views import Killed, MoveView
 from tests.kit.waiting import until
 from tests.unit.cli.conftest import Paddock
-from tests.unit.cli.fake_client import FakeDaemon, Life
+from tests.unit.cli.fake_client import FakeClient, FakeDaemon, Life
 
 
 def signal_once_followed(daemon: FakeDaemon, *numbers: int) -> threading.Thread:
@@ -173,6 +174,30 @@ def test_sigterm_stops_it_and_ends_with_143(paddock: Paddock, daemon: FakeDaemon
     assert called.code == 143
     assert called.err.startswith("paddock: stopping sleep\n")
     assert daemon.killed == [("r0001", False)]
+
+
+def test_who_terminates_it_and_then_its_group_has_one_wish() -> None:
+    stops = Stops()
+    assert [stops.count(signal.SIGTERM), stops.count(signal.SIGTERM)] == [True, False]
+    assert [stops.count(signal.SIGINT), stops.count(signal.SIGINT)] == [True, True]
+    assert stops.times == 3
+
+
+def test_two_sigterms_at_once_do_not_kill_without_grace(
+    paddock: Paddock, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daemon.lives["sleep"] = Life(endless=True)
+
+    def twice(client: FakeClient, *refs: Any, **more: Any) -> Killed:
+        os.kill(os.getpid(), signal.SIGTERM)  # before the first one has done anything
+        return kill(client, *refs, **more)
+
+    kill = FakeClient.kill
+    monkeypatch.setattr(FakeClient, "kill", twice)
+    thread = signal_once_followed(daemon, signal.SIGTERM)
+    called = paddock("run", "--", "sleep", "9")
+    thread.join()
+    assert (called.code, daemon.killed) == (143, [("r0001", False)])
 
 
 @pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGHUP])

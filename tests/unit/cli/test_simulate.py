@@ -46,6 +46,16 @@ def test_words_say_time_waits_memory_and_trouble(capsys: pytest.CaptureFixture[s
     assert "20 succeeded; 0 lost" in words
 
 
+def test_it_says_whether_there_is_a_cap_as_a_daemon_has_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(SMALL) == 0
+    assert ", no cap on agents at once (--max-agents sets one), " in capsys.readouterr().out
+    assert main([*SMALL, "--max-agents", "5"]) == 0
+    words = capsys.readouterr().out
+    assert ", 5 agents at once at most, " in words and "average, 5 at most" in words
+
+
 def test_time_is_held_against_a_bound_and_perfect_foresight(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from paddock.wire.views import BreakerView
+from paddock.wire.run_request import RunRequest
+from paddock.wire.views import BreakerView, Submit
 from tests.unit.cli.conftest import Paddock
-from tests.unit.cli.fake_client import FakeDaemon
+from tests.unit.cli.fake_client import FakeClient, FakeDaemon
 
 
 def test_kill_prints_what_it_killed(paddock: Paddock, daemon: FakeDaemon) -> None:
@@ -68,10 +69,12 @@ def test_freeze_and_thaw(paddock: Paddock, daemon: FakeDaemon) -> None:
 def test_breaker_lists_and_resets(paddock: Paddock, daemon: FakeDaemon) -> None:
     assert "no group has failed of late" in paddock("breaker").err
     daemon.open_breakers = [
-        BreakerView(group="claude/web", state="half_open", failures=3, retry_in_s=4.0)
+        BreakerView(
+            group="claude/web", state="half_open", failures=3, retry_in_s=4.0, last_run="fix"
+        )
     ]
     assert paddock("breaker").out.splitlines()[1].split() == [
-        *("claude/web", "half", "open", "3", "in", "4", "s", "-"),
+        *("claude/web", "half", "open", "3", "in", "4", "s", "-", "fix"),
     ]
     assert paddock("breaker", "--json").json[0]["state"] == "half_open"
     reset = paddock("breaker", "reset", "claude/web")
@@ -120,3 +123,24 @@ def test_daemon_help_lists_run_without_importing_the_daemon(paddock: Paddock) ->
     called = paddock("daemon", "--help")
     assert called.code == 0
     assert "Be the daemon, in the foreground." in called.out
+
+
+def test_kill_takes_a_fleet_by_its_name(paddock: Paddock, daemon: FakeDaemon) -> None:
+    run = RunRequest(name="one", command=("true",))
+    FakeClient(daemon).submit(Submit(key="k" * 8, directory="/", fleet="trio", runs=(run,)))
+    other = daemon.add("other")
+    assert paddock("kill", "--fleet", "trio").out == "r0001\n"
+    assert daemon.runs[other.id].state == "running"
+    assert paddock("kill", "--fleet", "trio", "--all").code == 2
+
+
+def test_a_wrong_priority_is_called_by_what_it_is(paddock: Paddock, daemon: FakeDaemon) -> None:
+    daemon.add("one")
+    called = paddock("priority", "one", "urgent")
+    assert (called.code, "Invalid value for 'PRIORITY'" in called.err) == (2, True)
+
+
+def test_what_is_no_address_to_listen_on_is_bad_usage(paddock: Paddock) -> None:
+    called = paddock("daemon", "run", "--listen", "banana")
+    assert called.code == 2
+    assert "--listen: found 'banana'; allowed: an address, as in 127.0.0.1:7070" in called.err

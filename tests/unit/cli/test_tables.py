@@ -108,3 +108,9 @@ def test_a_time_of_another_day_has_its_date() -> None:
 def test_what_is_no_terminal_has_no_width() -> None:
     assert terminal_width(io.StringIO()) is None
     assert terminal_width(Terminal()) is None
+
+
+def test_of_a_path_the_end_is_kept() -> None:
+    columns = (Column("run"), Column("path", gives_way=1, keeps_end=True))
+    lines = list(table(columns, [("a", "/very/long/way/to/workspace")], width=20, colour=False))
+    assert lines[1] == "a    …y/to/workspace"

@@ -23,7 +23,7 @@ def test_the_documented_file_means_what_is_built_in() -> None:
     found = settings_of({"user": OLD / "0.1-documented.yaml"})
     assert all(found[setting] == setting.built_in() for setting in s.SETTINGS)
     # Settings that came after that file was written.
-    since = {s.MIN_RUN, s.CONTAINMENT, s.TOOL_SHARE, *CONTAINERS}
+    since = {s.MIN_RUN, s.MAX_PREEMPTIONS, s.CONTAINMENT, s.TOOL_SHARE, *CONTAINERS}
     assert {each for each in s.SETTINGS if not found.where(each).explicit} == since
 
 

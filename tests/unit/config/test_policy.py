@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from paddock.config.at_once import agents_at_once
 from paddock.config.kinds import Share
+from paddock.config.layers import user_file
 from paddock.config.mistakes import ConfigError
-from paddock.config.policy import agents_at_once, notes, run_defaults, to_policy
+from paddock.config.policy import notes, run_defaults, to_policy
 from paddock.config.tool_walls import ToolWall
 from paddock.core.policy import Admission, BreakerPolicy, LadderPolicy, Policy, TimeoutPolicy
 from paddock.core.units import GIB, MIB
@@ -15,7 +20,38 @@ from tests.unit.config.files import settings
 
 def test_the_built_in_settings_are_the_cores_own_defaults() -> None:
     policy = to_policy(settings(), 16 * GIB)
-    assert policy == Policy(total_bytes=16 * GIB, reserve_bytes=8 * GIB, max_agents=5)
+    unsaid = replace(policy, max_agents_by="", more_agents_by="")
+    assert unsaid == Policy(total_bytes=16 * GIB, reserve_bytes=8 * GIB, max_agents=5)
+
+
+@pytest.mark.parametrize(
+    ("text", "by", "more"),
+    [
+        ("", "by the profile medium", "`performance_profile: high` in {user} allows 10"),
+        ("performance_profile: high", "by the profile high", "host` in {user} allows as many as"),
+        ("performance_profile: host", "", ""),
+        ("performance: {max_concurrent_agents: 2}", "by performance.max_concurrent_agents in ", ""),
+        ("queue: {admission: guaranteed}", "as many as are safe with queue.admission: guar", ""),
+        (
+            "performance_profile: own\nprofiles: {own: {max_concurrent_agents: 3}}",
+            "by the profile own (",
+            "`performance_profile: medium` in {user} allows 5",
+        ),
+    ],
+)
+def test_whoever_waits_for_the_cap_can_be_told_who_set_it_and_what_allows_more(
+    text: str, by: str, more: str
+) -> None:
+    policy = to_policy(settings(text), 16 * GIB)
+    home, user = str(Path.home()), str(user_file())
+    assert policy.max_agents_by.startswith(by) and bool(policy.max_agents_by) == bool(by)
+    assert more.format(user=user.replace(f"{home}/", "~/")) in policy.more_agents_by
+    assert bool(policy.more_agents_by) == bool(more)
+
+
+def test_a_profile_chosen_by_an_option_is_not_changed_in_a_file() -> None:
+    policy = to_policy(settings(profile="low"), 16 * GIB)
+    assert policy.more_agents_by == "another --performance-profile may allow more"
 
 
 def test_every_key_of_the_host_reaches_the_core() -> None:

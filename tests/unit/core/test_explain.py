@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paddock.core import explain
-from paddock.core.events import FreezeRequested
+from paddock.core.events import FreezeRequested, ThawRequested
 from paddock.core.run import Priority
 from tests.kit.factories import a_host, a_policy, a_spec, with_parts
 from tests.kit.yard import Yard
@@ -59,7 +59,13 @@ def test_room_but_the_door_is_held_for_another() -> None:
 def test_all_agents_are_at_work() -> None:
     yard = Yard(a_policy(max_agents=1))
     yard.submit(a_spec("a"), a_spec("b"))
-    assert yard.why("b") == "at place 1 in the queue: all 1 agents allowed at once are at work"
+    assert yard.why("b") == "at place 1 in the queue: the one agent allowed is at work"
+    yard = Yard(a_policy(max_agents=2, max_agents_by="by the profile low", more_agents_by="a fee"))
+    yard.submit(*map(a_spec, ("a", "b", "c")))
+    assert yard.why("c") == (
+        "at place 1 in the queue: all 2 agents allowed at once are at work "
+        "(by the profile low; a fee)"
+    )
 
 
 def test_pressure() -> None:
@@ -91,7 +97,8 @@ def test_an_open_breaker() -> None:
     yard.submit(a_spec("b"))
     yard.advance(18)
     assert yard.why("b") == (
-        "at place 1 in the queue: the breaker of coder is open after 1 failures; one probe in 42 s"
+        "at place 1 in the queue: the breaker of coder is open after 1 failure; one probe in 42 s, "
+        "or now, after `paddock breaker reset coder`"
     )
 
 
@@ -116,7 +123,11 @@ def test_every_other_state_has_its_sentence() -> None:
     yard.advance(90)
     assert yard.why("a") == "running for 1 min 30 s"
     yard.tell(FreezeRequested(yard.now, "a"))
-    assert yard.why("a") == "running for 1 min 30 s, frozen by user"
+    yard.advance(20)
+    assert yard.why("a") == "running for 1 min 30 s, frozen by user for 20 s"
+    yard.tell(ThawRequested(yard.now, "a"))
+    yard.advance(10)
+    assert yard.why("a") == "running for 1 min 40 s"
     yard.cancel("a")
     assert yard.why("a") == "stopping (told): cancelled on request"
     yard.end("a")
@@ -129,3 +140,9 @@ def test_asking_changes_nothing() -> None:
     groups = dict(yard.fleet.groups)
     yard.why("a")
     assert yard.fleet.groups == groups
+
+
+def test_needs_are_named_in_the_order_in_which_they_were_said() -> None:
+    yard = Yard()
+    yard.submit(a_spec("z"), a_spec("b"), a_spec("late", needs=("z", "b")))
+    assert yard.why("late") == "waits for z and b to succeed"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec import structs
 
@@ -17,8 +19,8 @@ from tests.kit.yard import Yard
 NAMES = ("build", "test", "ship")
 
 
-def in_steps(name: str = "a", **facts: object) -> RunSpec:
-    return structs.replace(a_spec(name), steps=NAMES, **facts)  # type: ignore[arg-type]
+def in_steps(name: str = "a", **facts: Any) -> RunSpec:
+    return structs.replace(a_spec(name), steps=NAMES, **facts)
 
 
 def the_start(yard: Yard) -> StartAttempt:
@@ -31,7 +33,7 @@ def wait_for_its_turn(yard: Yard) -> None:
     yard.advance(at - yard.now)
 
 
-def begun(**facts: object) -> Yard:
+def begun(**facts: Any) -> Yard:
     yard = Yard()
     yard.run(in_steps(**facts))
     return yard

@@ -211,3 +211,15 @@ def test_whether_containers_have_a_wall_around_them_is_said(
 ) -> None:
     assert said in said_of_containers(facts, walls)
     assert of_containers(facts, walls).fleet_wall is (said == "within the fleet's wall")
+
+
+def test_a_missing_image_is_said_where_there_is_an_engine_and_wrong_where_it_is_needed() -> None:
+    engine = well(engines=("podman",))
+    assert "no image to begin with" in said_of_containers(engine, WALLS)
+    assert "image" not in found(engine, WALLS)
+    named = replace(engine, given=replace(engine.given, image="agents:1", driver="container"))
+    assert "no image" not in said_of_containers(named, WALLS)
+    assert "image" not in found(named, WALLS)
+    chosen = replace(engine, given=replace(engine.given, driver="container"))
+    problem = found(chosen, WALLS)["image"]
+    assert (problem.level, "container_image: NAME" in (problem.mend or "")) == ("wrong", True)

@@ -133,3 +133,18 @@ def test_the_probe_follows_a_limit_that_is_set_while_it_lives(machine: Machine) 
     probe = LinuxProbe(machine.root)
     machine.limit_v2("/sys/fs/cgroup/a", 512 * MIB)
     assert probe.sample().total_bytes == 512 * MIB
+
+
+def test_a_glance_tells_what_is_left_here_or_in_a_cgroup_above(machine: Machine) -> None:
+    probe = LinuxProbe(machine.root)
+    last = probe.sample()
+    machine.meminfo(total_kb=16 * GIB // 1024, available_kb=GIB // 1024)
+    assert probe.glance(last) == probe.sample()
+    machine.v2("/service")
+    machine.limit_v2("/sys/fs/cgroup/service", 2 * GIB, anon=2 * GIB - 300 * MIB)
+    probe = LinuxProbe(machine.root)
+    glanced = probe.glance(last)
+    assert glanced is not None
+    assert (glanced.available_bytes, glanced.total_bytes) == (300 * MIB - 5, last.total_bytes)
+    (machine.root / "proc/meminfo").unlink()
+    assert probe.glance(last) is None  # a look says what is wrong

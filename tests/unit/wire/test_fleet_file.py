@@ -167,14 +167,14 @@ def test_what_is_about_the_repository_of_the_defaults_is_left_to_it() -> None:
         ("{name: a, agent: claude, prompt: p, repo: ., role: review}", "claude/shop/review"),
         ("{name: a, command: [/usr/bin/pytest, -q], repo: ..}", "pytest/work"),
         ("{name: a, command: [x], repo: 'git@host:owner/api.git'}", "x/api"),
-        ("{name: a, command: [x], dir: /srv/data}", "x/data"),
+        ("{name: a, command: [x], dir: /srv/data}", "x"),
         ("{name: a, steps: [{name: s, command: [make]}], role: testing}", "make/testing"),
         ("{name: a, command: [x], group: mine}", "mine"),
         ("{name: a, command: [/]}", "a"),
     ],
 )
 def test_a_group_is_agent_repository_and_role(line: str, group: str) -> None:
-    assert run(line).group_or_default == group
+    assert run(line).group_in("") == group
 
 
 @pytest.mark.parametrize(
@@ -254,6 +254,21 @@ def test_a_mistake_in_a_run_is_one_line(line: str, said: str) -> None:
 def test_a_mistake_in_the_file_is_one_line(text: str, said: str) -> None:
     (line,) = complaints(text)
     assert said in line
+
+
+def test_an_unknown_need_is_told_also_beside_a_run_without_a_name() -> None:
+    lines = complaints(
+        "runs:\n"
+        "  - {name: one, command: [x], needs: [two, thre]}\n"
+        "  - {nam: two, command: [x]}\n"
+        "  - {name: ../x, command: [x]}\n"
+    )
+    assert [line.partition(": found")[0] for line in lines] == [
+        "f.yaml:2: runs.one.needs",
+        "f.yaml:3: runs[1].nam",
+        "f.yaml:4: runs[2].name",
+    ]
+    assert "the unknown run 'thre'" in lines[0]  # and `two` may be the one with the mistyped key
 
 
 def test_needs_are_known_and_end_somewhere() -> None:

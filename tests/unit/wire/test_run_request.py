@@ -78,8 +78,17 @@ def test_the_high_mark_is_always_below_the_limit() -> None:
 )
 def test_a_password_in_an_address_is_in_no_group_and_no_repr(repo: str, group: str) -> None:
     request = RunRequest(name="a", command=("x",), repo=repo)
-    assert request.group_or_default == group
+    assert request.group_in("here") == group
     assert "secret" not in repr(request)
+
+
+def test_without_a_repository_the_project_is_in_the_group_and_a_group_that_was_said_stays() -> None:
+    tests = RunRequest(name="a", command=("make", "test"), role="testing")
+    assert tests.group_in("shop") == "make/shop/testing"
+    assert tests.group_in("") == "make/testing"
+    assert RunRequest(name="a", command=("x",), group="mine").group_in("shop") == "mine"
+    spec = to_spec(tests, DEFAULTS, ids={"a": "a"}, project="shop")
+    assert spec.group == "make/shop/testing"
 
 
 def test_a_request_survives_json() -> None:
@@ -108,13 +117,13 @@ def test_a_request_survives_json() -> None:
 def test_a_group_is_named_by_what_runs_not_by_what_runs_it(
     command: tuple[str, ...], group: str
 ) -> None:
-    assert RunRequest(name="a", command=command).group_or_default == group
+    assert RunRequest(name="a", command=command).group_in("") == group
 
 
 def test_two_lines_of_shell_are_two_groups_and_the_same_line_is_one() -> None:
     """Three failures of one must not close the door on the others."""
     groups = [
-        RunRequest(name="a", command=("sh", "-c", text)).group_or_default
+        RunRequest(name="a", command=("sh", "-c", text)).group_in("")
         for text in ("exit 1", "exit 2", "exit 1")
     ]
     assert groups[0] == groups[2] != groups[1]

@@ -1,5 +1,6 @@
 """The small files beside workspaces."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,14 @@ def test_keys_can_be_read_and_differ() -> None:
     assert key_of("/a/x", name="x") != key_of("/b/x", name="x")
     assert key_of("/a", name="../é \n").replace("-", "").isalnum()
     assert "/" not in key_of("/a", name="/../..")
+
+
+def test_a_record_from_before_heartbeats_had_fleeting_ones_is_read(tmp_path: Path) -> None:
+    shelf = Home(tmp_path).runs
+    shelf.write(a_record(fleeting=True))
+    assert shelf.read("run1") == a_record(fleeting=True)
+    file = tmp_path / ".run1.json"
+    said = json.loads(file.read_text(encoding="utf-8"))
+    del said["fleeting"]
+    file.write_text(json.dumps(said), encoding="utf-8")
+    assert shelf.read("run1") == a_record()

@@ -3,9 +3,13 @@
 import pytest
 
 from paddock.core.units import GIB, MIB
+from paddock.workspaces.errors import TooLarge
 from paddock.workspaces.size_rules import (
+    FLAGS,
     Answer,
+    Bounds,
     Level,
+    admitted,
     clone_timeout_s,
     judge,
     timeout_factor,
@@ -71,3 +75,20 @@ def test_a_clone_gets_a_quarter_of_an_hour_and_a_minute_for_each_100_mb() -> Non
     assert clone_timeout_s(100 * MIB) == 960
     assert clone_timeout_s(1000 * MIB) == 1500
     assert clone_timeout_s(None) == clone_timeout_s(500 * MIB)
+
+
+def test_what_turns_out_larger_than_was_allowed_says_how_to_allow_it() -> None:
+    with pytest.raises(TooLarge) as found:
+        admitted(Size(tree_bytes=101 * MIB), Bounds(100))
+    assert "101 MiB" in str(found.value) and FLAGS in str(found.value)
+    assert admitted(Size(tree_bytes=101 * MIB), Bounds(100, answered=True)) == ""
+
+
+def test_beyond_all_limits_no_answer_helps() -> None:
+    with pytest.raises(TooLarge, match="is the limit"):
+        admitted(Size(git_bytes=11 * GIB), Bounds(answered=True))
+
+
+def test_what_is_only_to_be_said_is_returned() -> None:
+    assert admitted(Size(tree_bytes=1), Bounds()) == ""
+    assert "600 MiB" in admitted(Size(tree_bytes=600 * MIB), Bounds())

@@ -19,6 +19,7 @@ MIB: Final = 1 << 20
 
 
 class AppleEngine:
+    kind = "apple"
     name = "Apple container, untested"
     shares_kernel = False
     takes_cgroup_paths = False

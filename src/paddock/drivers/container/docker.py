@@ -22,9 +22,7 @@ SOCKET: Final = "/var/run/docker.sock"
 
 
 class DockerEngine:
-    """`program` is its name for people."""
-
-    program = "docker"
+    kind = "docker"
     shares_kernel = True
 
     def __init__(self, socket: str = SOCKET) -> None:
@@ -35,7 +33,7 @@ class DockerEngine:
 
     @property
     def name(self) -> str:
-        return f"{self.program} {self._version}".strip()
+        return f"{self.kind} {self._version}".strip()
 
     @property
     def takes_cgroup_paths(self) -> bool:
@@ -46,11 +44,11 @@ class DockerEngine:
         self._cgroup_driver = str(info.get("CgroupDriver", ""))
         self._version = str(info.get("ServerVersion", ""))
         self._cgroups = str(info.get("CgroupVersion", ""))
-        refuse_other_kernel(info, self.program)
-        refuse_without_walls(info, self.program)
+        refuse_other_kernel(info, self.kind)
+        refuse_without_walls(info, self.kind)
         if not image:
             raise EngineTrouble(
-                "no image: set sandbox.container_image, or give a run the label image",
+                "no image is configured: set sandbox.container_image, as in agents:1",
                 permanent=True,
             )
         await self._get(f"/images/{quote(image, safe='/:@')}/json", what=f"image {image}")
@@ -108,7 +106,7 @@ class DockerEngine:
             return await ask(self._socket, request, within_s=WITHIN_S)
         except NoAnswer as error:
             raise EngineTrouble(
-                f"{self.program} does not answer ({error}); is it running, and may you use it?"
+                f"{self.kind} does not answer ({error}); is it running, and may you use it?"
                 " Start it, or use --driver local"
             ) from None
 
@@ -119,7 +117,7 @@ class DockerEngine:
     def _good(self, answer: Answer, what: str) -> Any:
         if answer.is_good:
             return answer.json() if answer.body else None
-        raise trouble_in(answer, program=self.program, what=what)
+        raise trouble_in(answer, program=self.kind, what=what)
 
 
 def create_body(order: Order, *, soft_limit: bool = False, userns: str = "") -> dict[str, Any]:

@@ -170,7 +170,7 @@ class ContainerDriver:
         except (OSError, ValueError, EngineTrouble) as error:
             if life.stop is None:
                 permanent = getattr(error, "permanent", isinstance(error, ValueError))
-                self._telling.failed(life, f"could not be started: {error}", permanent=permanent)
+                self._telling.failed(life, str(error), permanent=permanent)
                 return
         # Killed meanwhile: its program never ran, and never will.
         self._telling.started(life)

@@ -61,6 +61,10 @@ class Engine(Protocol):
     """All calls by name, and all but `create` may be repeated. Trouble is an EngineTrouble."""
 
     @property
+    def kind(self) -> str:
+        """As the settings name it: "podman"."""
+
+    @property
     def name(self) -> str:
         """For people: "podman 4.3.1"."""
 

@@ -169,3 +169,8 @@ def boot_id() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return "this-boot"
+
+
+def used_file(state: Path) -> Path:
+    """There once a container was started, with the kind of engine that made it."""
+    return state / "containers" / "used"

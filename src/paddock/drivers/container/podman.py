@@ -29,7 +29,7 @@ class PodmanEngine(DockerEngine):
     """`command` is podman with whatever options come before a subcommand; its socket is made in
     `directory`, which nobody else may enter."""
 
-    program = "podman"
+    kind = "podman"
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from paddock.cgroups.protection import KEPT_BYTES
 from paddock.core.units import GIB, MIB, format_size
-from paddock.host.doctor.containment import Containment
+from paddock.host.doctor.containment import NO_IMAGE, Containment
 from paddock.host.doctor.facts import Facts
 from paddock.host.setup.kernel import PIPES_EACH_BYTES
 
@@ -34,7 +34,7 @@ class Problem:
 
 
 def problems(facts: Facts, walls: Containment) -> list[Problem]:
-    found = [*_walls(walls, facts), *_daemon(facts), *_state(facts)]
+    found = [*_walls(walls, facts), *_daemon(facts), *_containers(facts), *_state(facts)]
     if facts.linux:
         found += [*_systemd(facts), *_kernel(facts), *_limits(facts), *_hidden(facts)]
     return [*found, *_programs(facts)]
@@ -100,6 +100,13 @@ def _daemon(facts: Facts) -> Iterator[Problem]:
     if facts.now < facts.installed_at - DAY_S:
         what = "the clock is wrong: it says a day before paddock was installed"
         yield Problem("clock", "wrong", what, "set the clock, as with `timedatectl set-ntp true`")
+
+
+def _containers(facts: Facts) -> Iterator[Problem]:
+    if facts.given.driver == "container" and not facts.given.image:
+        what = f"runs are to live in containers, and there is {NO_IMAGE}"
+        mend = "sandbox: {container_image: NAME} in the file that says driver: container"
+        yield Problem("image", "wrong", what, mend)
 
 
 def _state(facts: Facts) -> Iterator[Problem]:

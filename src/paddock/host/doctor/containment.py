@@ -17,6 +17,7 @@ from paddock.host.setup.plan_cgroups import way_in
 
 Word = Literal["cgroup2", "cgroup1", "systemd", "none"]
 PREPARED: Final = "paddock"
+NO_IMAGE: Final = "no image to begin with: sandbox.container_image names none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +181,7 @@ def of_containers(facts: Facts, walls: Containment) -> Promises:
         no_swap=True,
         pids_wall=True,
         kills_whole_tree=True,
-        catches_escapes=False,  # its engine keeps it in, and nobody looks after that
+        catches_escapes=True,  # cgroups are read-only inside: there is no way out to begin with
     )
 
 
@@ -189,7 +190,8 @@ def said_of_containers(facts: Facts, walls: Containment) -> str:
         return "no podman, docker or Apple container here"
     why = _no_fleet_wall(facts, walls)
     around = "within the fleet's wall" if why is None else f"each in its own wall only: {why}"
-    return f"{', '.join(facts.engines)}; {around}"
+    image = "" if facts.given.image else f"; {NO_IMAGE}"
+    return f"{', '.join(facts.engines)}; {around}{image}"
 
 
 def _no_fleet_wall(facts: Facts, walls: Containment) -> str | None:

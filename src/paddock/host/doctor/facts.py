@@ -30,6 +30,8 @@ class Given:
     version: str
     daemon_version: str | None = None  # None: none is running
     config_mistake: str | None = None
+    image: str | None = None  # of containers
+    driver: str = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,8 +37,9 @@ BOMB: Final = (
 CROWD: Final = (
     f"i=0; while [ $i -lt {SESSIONS} ]; do setsid sleep 40 & i=$((i+1)); done; echo here; wait"
 )
+# What is not there is no way out; and in a container's own tmpfs it would be a new plain file.
 ESCAPER: Final = (
-    'for file in $WAY_OUT; do echo 0 >"$file" || echo refused; done; '
+    'for file in $WAY_OUT; do [ -e "$file" ] && echo 0 >"$file" || echo refused; done; '
     f"grep -q /{FLEET}/ /proc/self/cgroup || echo outside; echo out; exec sleep 40"
 )
 
@@ -276,7 +277,7 @@ def marked(mark: str) -> list[int]:
 
 def _escape(pen: Pen, watch: _Watch) -> Iterator[Proof]:
     if not pen.promises.catches_escapes:
-        text = "without walls there is nothing to leave; what hides its marks is not found"
+        text = "agents have no walls that they could leave; what hides its marks is not found"
         yield Proof("escape", "not promised", text)
         return
     mark = _new_mark()
