@@ -45,19 +45,13 @@ class Killing:
         self.struck: set[tuple[int, int]] = set()
         self.until = time.monotonic() + AT_MOST_S
 
-    def is_to_be_chased(self, left: list[Process]) -> bool:
-        """Not while all that is left was struck before: it only dies. Then rounds are fewer, too.
-
-        The second round has a chase all the same: behind one that dies others may hop unseen.
-        """
+    def note(self, left: list[Process]) -> None:
+        """While all that is left was struck before it only dies: rounds are fewer then."""
         fresh = {(one.pid, one.start) for one in left} - self.struck
         self.struck |= fresh
         self.rounds += 1
-        if fresh or not left:
-            self.round_s = ROUND_S
-            return self.rounds > 1
-        self.round_s = min(2 * self.round_s, LONGEST_ROUND_S)
-        return self.rounds == 2
+        only_dies = left and not fresh
+        self.round_s = min(2 * self.round_s, LONGEST_ROUND_S) if only_dies else ROUND_S
 
 
 class Killings:
@@ -79,7 +73,6 @@ class Killings:
             return
         members = self._children.census().members
         going: list[Killing] = []
-        chased: set[str] = set()
         for killing in self._killings:
             left = members.get(killing.attempt, [])
             send_each(left, signal.SIGKILL)
@@ -90,14 +83,15 @@ class Killings:
             gone = attempt is None or (not attempt.is_alive and attempt.empty)
             if (left or not gone) and now < killing.until:
                 going.append(killing)
-                if killing.is_to_be_chased(left):
-                    chased.add(killing.attempt)
+                killing.note(left)
                 continue
             pids = [[one.pid, one.start] for one in left]
             killing.connection.send({"id": killing.request, "ok": not pids, "left": pids})
         self._killings = going
-        if chased:
-            self._chase(chased)
+        survivors = {killing.attempt for killing in going if killing.rounds > 1}
+        if survivors and self._chase(survivors):
+            for killing in going:
+                killing.round_s = ROUND_S
         pause_s = min((killing.round_s for killing in going), default=ROUND_S)
         self._next_round_at = time.monotonic() + pause_s
 
@@ -108,8 +102,9 @@ class Killings:
             send(attempt.pid, attempt.start, signal.SIGKILL)
             _strike_group(attempt.pid)
 
-    def _chase(self, names: set[str]) -> None:
-        """What hops from fork to fork comes to us, the subreaper, once its parent has left."""
+    def _chase(self, names: set[str]) -> bool:
+        """What hops from fork to fork comes to us, the subreaper, once its parent has left. Whether
+        anybody came."""
         struck: set[int] = set()
         now = time.monotonic()
         until, quiet_until = now + CHASE_S, now + CHASE_QUIET_S
@@ -125,6 +120,7 @@ class Killings:
             now = time.monotonic()
             if fresh:
                 quiet_until = now + CHASE_QUIET_S
+        return bool(struck)
 
 
 def _still_there(killing: Killing, known: set[int]) -> list[Process]:
