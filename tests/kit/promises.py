@@ -65,7 +65,7 @@ class Promises:
         self._there = set(self._started)  # started, and nobody has said that they are gone
         self._used: dict[Attempt, int] = {}
         self._made_way: Counter[str] = Counter()
-        self._done: set[tuple[str, int]] = set()  # steps
+        self.done: set[tuple[str, int]] = set()  # steps
 
     def step(self, event: Event) -> list[Action]:
         fleet = self.fleet
@@ -111,15 +111,15 @@ class Promises:
 
     def _steps_are_done_once_and_in_order(self, actions: list[Action]) -> None:
         for done in self.fleet.steps_done:
-            assert (done.run, done.step) not in self._done, f"{done} is done twice"
-            self._done.add((done.run, done.step))
+            assert (done.run, done.step) not in self.done, f"{done} is done twice"
+            self.done.add((done.run, done.step))
         for start in actions:
             if isinstance(start, StartAttempt) and start.step is not None:
                 run = start.attempt.run
-                assert (run, start.step) not in self._done, f"step {start.step} of {run} again"
+                assert (run, start.step) not in self.done, f"step {start.step} of {run} again"
                 spec = self.fleet.runs[run].spec
                 before = {(run, step) for step in range(spec.first_step, start.step)}
-                assert before <= self._done, f"step {start.step} of {run} too early"
+                assert before <= self.done, f"step {start.step} of {run} too early"
 
     def _nobody_is_lost(self, before: dict[str, Run], event: Event) -> None:
         """Ended is for good, and what has not ended is still there."""

@@ -189,6 +189,7 @@ class Yard:
         yard = Yard(fleet=fleet, sampled=False)
         yard.promises.ended = dict(self.promises.ended)
         yard.promises.submitted = set(self.promises.submitted)
+        yard.promises.done = set(self.promises.done)
         return yard
 
     def drain(self, *, within: int = 400) -> None:

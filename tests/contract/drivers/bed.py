@@ -34,6 +34,7 @@ class Bed:
     is_awake: Callable[[Attempt], bool] = lambda _: True
     finish: Callable[[], Awaitable[None]] = _nothing
     patience_s: float = WITHIN_S
+    many: int = 50  # at once
     heard: list[Event] = field(default_factory=list)
     begun: set[Attempt] = field(default_factory=set)
 

@@ -235,6 +235,6 @@ async def test_requests_about_an_unknown_attempt_do_nothing(bed: Bed) -> None:
 
 @on_a_bed
 async def test_many_at_once_are_kept_apart(bed: Bed) -> None:
-    attempts = [bed.start(f"exit={code}", run=f"r{code}") for code in range(50)]
+    attempts = [bed.start(f"exit={code}", run=f"r{code}") for code in range(bed.many)]
     codes = [(await bed.hear(Exited, attempt)).exit.code for attempt in attempts]
-    assert codes == list(range(50))
+    assert codes == list(range(bed.many))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ROUND_S = 0.02
 # A large process dies for long, and needs a core for it: who looks at all processes all the while
-# takes that away. On two slow cores 170 MB were gone after 0.2 s instead of 0.5 to 1.9 s.
+# takes that away. On two emulated cores 170 MB were gone after 0.2 to 0.4 s, before 0.2 to 1.9 s.
 LONGEST_ROUND_S = 0.32
 AT_MOST_S = 5.0
 # A process that forks and leaves, again and again, is gone before a round comes to it. Who is left
