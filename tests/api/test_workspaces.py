@@ -155,7 +155,7 @@ def test_a_check_looks_into_those_whose_time_has_not_come(tmp_path: Path, reposi
         assert "unsaved.txt" in checked[dirty].because
         assert checked[clean].done == "kept" and "7 d are wanted" in checked[clean].because
         tried = {view.run: view.because for view in client.clear_workspaces(dry_run=True)}
-        assert "are wanted" in tried[dirty]
+        assert tried[dirty] == checked[dirty].because and "7 d are wanted" in tried[clean]
 
 
 def test_gc_removes_what_may_go_and_says_why_the_rest_stays(
@@ -173,6 +173,22 @@ def test_gc_removes_what_may_go_and_says_why_the_rest_stays(
     assert done[clean].done == "removed" and done[clean].path == str(gone)
     assert done[dirty].done == "kept" and "unsaved.txt" in done[dirty].because
     assert there.exists() and not gone.exists()
+
+
+def test_one_is_removed_by_hand_with_its_work_on_its_branch(
+    desk: ServedDesk, client: Client, room: Room, repository: Path
+) -> None:
+    dirty, path = a_run(desk, room, repository, "dirty")
+    write(path, {"unsaved.txt": "x\n"})
+    with pytest.raises(Refused, match="has it"):
+        client.remove_workspace("dirty")
+    room.release(dirty)
+    view = client.remove_workspace("dirty")
+    assert (view.done, view.path, path.exists()) == ("removed", str(path), False)
+    assert "what it had not committed is" in view.because
+    assert "+x" in client.diff("dirty").text
+    with pytest.raises(NotFound, match="has no workspace"):
+        client.remove_workspace("dirty")
 
 
 def test_a_repository_that_went_away_is_told_and_is_no_bug(

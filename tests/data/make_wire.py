@@ -169,6 +169,7 @@ SHAPES: dict[str, Any] = {
         idle_s=1.5,
         made_at=2.5,
     ),
+    "RemoveWorkspace": v.RemoveWorkspace(run="review"),
     "ClearWorkspaces": v.ClearWorkspaces(dry_run=True),
     "ClearedView": v.ClearedView(
         path="/w/abcdefgh",

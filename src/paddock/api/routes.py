@@ -212,6 +212,15 @@ ROUTES: Final = (
     ),
     Route(
         "POST",
+        "/v1/workspaces/remove",
+        workspaces.remove_workspace,
+        "Remove one workspace; what is not committed goes on its branch first.",
+        v.ClearedView,
+        takes=v.RemoveWorkspace,
+        problems=_OF_RUN,
+    ),
+    Route(
+        "POST",
         "/v1/stdin",
         uploading.upload,
         "Hand over what a run is to read; the token goes into a submission.",

@@ -9,11 +9,18 @@ from typing import Final, TypeVar
 import msgspec
 
 from paddock.supervisor.loop import Supervisor
-from paddock.wire.views import ClearedView, ClearedWord, ClearWorkspaces, DiffView, WorkspaceView
+from paddock.wire.views import (
+    ClearedView,
+    ClearedWord,
+    ClearWorkspaces,
+    DiffView,
+    RemoveWorkspace,
+    WorkspaceView,
+)
 from paddock.workspaces.changes import Diff
 from paddock.workspaces.clearing import Judged
 from paddock.workspaces.errors import BrokenOff, Busy, GitFailed, GitTimedOut, WorkspaceError
-from paddock.workspaces.keeping import Removable
+from paddock.workspaces.keeping import Keep, Removable
 from paddock.workspaces.records import Record, State
 from paddock.workspaces.room import Room
 
@@ -88,6 +95,25 @@ async def clear_workspaces(desk: Desk, asked: Asked) -> list[ClearedView]:
     body, room = await asked.body(ClearWorkspaces), _room(desk)
     judged = await _aside(desk, lambda: room.gc(dry_run=body.dry_run))
     return await _cleared(desk, judged, dry_run=body.dry_run)
+
+
+async def remove_workspace(desk: Desk, asked: Asked) -> ClearedView:
+    """One, now: what it had not committed is on its branch first."""
+    body, room = await asked.body(RemoveWorkspace), _room(desk)
+    run = await desk.find(body.run)
+    path, record = room.path(run.id), room.record(run.id)
+    saved, ruling = await _aside(desk, lambda: room.remove(run.id))
+    if isinstance(ruling, Keep):
+        raise refused(f"{run.spec.name} ({run.id}): its workspace stays: {ruling.because}")
+    was = f"what it had not committed is {saved.commit[:12]}; " if saved is not None else ""
+    return ClearedView(
+        path=str(path or ""),
+        run=run.id,
+        name=run.spec.name,
+        repository=record.repository if record is not None else "",
+        done="removed",
+        because=f"{was}{ruling.because}",
+    )
 
 
 async def _cleared(desk: Desk, judged: Sequence[Judged], *, dry_run: bool) -> list[ClearedView]:

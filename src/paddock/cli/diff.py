@@ -95,7 +95,9 @@ def _row(one: Changed) -> tuple[str, str, str]:
 
 
 def _say_where(found: DiffView) -> None:
-    if not found.text:
+    if not found.text and found.path is None:
+        note("its workspace is gone, and nothing was committed on its branch")
+    elif not found.text:
         note("it changed nothing")
     if found.cut:
         note("this is only the beginning: the whole is in the workspace")

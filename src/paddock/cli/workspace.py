@@ -10,6 +10,7 @@ import click
 
 from paddock.core.units import format_duration
 
+from .completing import complete_any_run
 from .connecting import connected
 from .printing import coloured, echo_json, note, safe, terminal_width
 from .tables import Cell, Column, Row, table
@@ -51,6 +52,7 @@ def command() -> None:
       paddock workspace ls
       paddock workspace check
       paddock workspace gc --dry-run
+      paddock workspace rm review
     """
 
 
@@ -102,6 +104,24 @@ def clear(dry_run: bool, as_json: bool) -> None:
     with connected() as client:
         views = client.clear_workspaces(dry_run=dry_run)
     _show(views, as_json=as_json, dry_run=dry_run)
+
+
+@command.command("rm")
+@click.option("--json", "as_json", is_flag=True, help="A JSON list on stdout.")
+@click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=complete_any_run)
+def remove(runs: tuple[str, ...], as_json: bool) -> None:
+    """Remove the workspaces of these runs now.
+
+    Nothing is lost: what a run had not committed is committed on its branch first. One in which
+    somebody is at work stays, and it is said why.
+
+    \b
+    Example:
+      paddock workspace rm review
+    """
+    with connected() as client:
+        views = [client.remove_workspace(run) for run in runs]
+    _show(views, as_json=as_json, dry_run=False)
 
 
 def _show(views: Sequence[ClearedView], *, as_json: bool, dry_run: bool) -> None:

@@ -264,6 +264,12 @@ class Endpoints:
         return Ask("POST", "/v1/workspaces/check", list[v.ClearedView], b"", LONG_S, None)
 
     @call
+    def remove_workspace(self, run: str) -> Ask[v.ClearedView]:
+        """Now; what it had not committed is on its branch first."""
+        body = packed(v.RemoveWorkspace(run=run))
+        return Ask("POST", "/v1/workspaces/remove", v.ClearedView, body, LONG_S, None)
+
+    @call
     def clear_workspaces(self, *, dry_run: bool = False) -> Ask[list[v.ClearedView]]:
         """Those that were idle for long go, unless something is only there."""
         body = packed(v.ClearWorkspaces(dry_run=dry_run))

@@ -273,6 +273,10 @@ class ClearWorkspaces(msgspec.Struct, kw_only=True):
     dry_run: bool = False
 
 
+class RemoveWorkspace(msgspec.Struct, kw_only=True):
+    run: str
+
+
 class ClearedView(msgspec.Struct, kw_only=True):
     path: str
     run: str | None = None

@@ -32,14 +32,15 @@ class Times:
 
 def gc(top: Path, times: Times, *, dry_run: bool) -> list[Judged]:
     """Everything that was idle for so long and holds no work of its own goes."""
-    if not dry_run:
-        for home in homes(top):
-            tidy(top, home, now_at=times.now_at)
+    if dry_run:
+        return check(top, times)
+    for home in homes(top):
+        tidy(top, home, now_at=times.now_at)
 
     def rule(spot: Spot) -> Keep | Removable:
-        return _waits(spot, times) or ruled(spot, dry_run=dry_run)
+        return _waits(spot, times) or ruled(spot, dry_run=False)
 
-    return _all(top, times, rule, dry_run=dry_run)
+    return _all(top, times, rule, dry_run=False)
 
 
 def check(top: Path, times: Times) -> list[Judged]:

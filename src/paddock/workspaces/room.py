@@ -158,6 +158,16 @@ class Room:
         with self._life.under_way():
             return collecting.check(self._top, self._times)
 
+    def remove(self, run: str) -> tuple[saving.Saved | None, Keep | Removable]:
+        """Now, whatever its age: what is not committed is committed on its branch first."""
+        spot = self._there(run)
+        if spot.record.state is State.TAKEN:
+            return None, Keep(f"run {run} has it; `paddock kill {run}` ends it")
+        saved = None
+        if spot.path.is_dir():
+            saved = self.save(run, because=f"the workspace of run {run} was removed by hand")
+        return saved, self.let_go(run) or Keep("somebody has taken it meanwhile")
+
     def finish(self) -> None:
         """What the last one to work here had begun to make or to remove."""
         with self._life.under_way():

@@ -424,6 +424,10 @@ class FakeClient:
         self._daemon.dry_runs.append(dry_run)
         return self._daemon.cleared
 
+    def remove_workspace(self, run: str) -> ClearedView:
+        self._daemon.find(run)
+        return ClearedView(path="/w", run=run, done="removed", because="all is committed")
+
     def breakers(self) -> tuple[BreakerView, ...]:
         return tuple(self._daemon.open_breakers)
 
