@@ -184,7 +184,7 @@ class Follower:
         from paddock.client.errors import ClientError
 
         said: tuple[int, int | None] | None = None
-        every_s = 0.0 if self._run.state == "queued" else self._look_every_s
+        every_s = 0.0 if self._run.state == "queued" else self._next_look_s(self._run.state)
         # Trouble is the reader's to tell.
         with suppress(ClientError, OSError), Staying(self._door) as daemon:
             while not self._over.wait(every_s):
@@ -192,13 +192,17 @@ class Follower:
                 if run.state == "ended":
                     return
                 if run.state != "queued":
-                    every_s = self._look_every_s
+                    every_s = self._next_look_s(run.state)
                     self._notice.clear()
                     continue
                 every_s = WAITING_EVERY_S
                 if self._notice.in_place or said != (run.attempt, run.place):
                     said = run.attempt, run.place
                     self._notice.say(_why_it_waits(run, daemon))
+
+    def _next_look_s(self, state: str) -> float:
+        """One that starts may come back, for want of a workspace, and its start takes no second."""
+        return WAITING_EVERY_S if state == "starting" else self._look_every_s
 
     def _say(self, text: str) -> None:
         self._notice.clear()
