@@ -65,7 +65,7 @@ class Crowd:
             reasons = [f"{name}: {because}" for name, because in kept]
             parts.append(f"{len(kept)} idle but kept ({_listed(reasons)})")
         return (
-            f"{'; '.join(parts)}. Wait for a run to end, commit or remove what is kept, "
+            f"{'; '.join(parts)}. Wait for a run to end, `paddock workspace rm` what is kept, "
             "or raise performance.max_worktrees"
         )
 
