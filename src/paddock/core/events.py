@@ -6,6 +6,7 @@ Times are seconds on one clock that never goes back; whoever feeds `step` sees t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from msgspec import Struct
 
@@ -210,3 +211,6 @@ Event = (
     | HeartbeatRemoved
     | PolicyChanged
 )
+
+# How an attempt comes to its end; what each says counts only after the ones before it.
+OF_AN_END: Final = (Exited, Emptied, AttemptLost)

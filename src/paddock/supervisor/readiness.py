@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from paddock.core.events import AttemptLost, Emptied, Event, Exited, Noticed
+from paddock.core.events import OF_AN_END, Event, Exited, Noticed
 from paddock.core.fleet import Change
 from paddock.core.run import Attempt
 from paddock.supervisor.loop import Supervisor
@@ -25,7 +25,6 @@ from paddock.workspaces.room import Room
 
 SOON_S: Final = 0.2  # a commit is many changes
 LAST_LOOK_S: Final = 2.0  # a look takes milliseconds; a slow disk does not keep a run from its end
-_OF_AN_END: Final = (Exited, Emptied, AttemptLost)
 
 log = logging.getLogger("paddock.ready")
 
@@ -130,7 +129,7 @@ class Readiness:
 
     def takes(self, event: Event) -> bool:
         """Whether it is told later: what an agent did last is seen before its end is told."""
-        if not self._watched or not isinstance(event, _OF_AN_END):
+        if not self._watched or not isinstance(event, OF_AN_END):
             return False
         watched = self._watched.get(event.attempt.run)
         if watched is None or watched.attempt != event.attempt:

@@ -14,7 +14,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from paddock.core.events import Event, Exited
+from paddock.core.events import OF_AN_END, Event, Exited
 from paddock.core.fleet import Fleet
 from paddock.core.run import Attempt
 from paddock.workspaces.errors import WorkspaceError
@@ -39,31 +39,36 @@ class Witness:
         self._digest = digest
         self._room = room
         self._spent = spent
-        self._under_way: set[Attempt] = set()
+        self._held: dict[Attempt, list[Event]] = {}  # its end, and what came after
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="witness")
 
     def takes(self, event: Event) -> bool:
-        """Whether it is told later, with what was seen."""
-        if not isinstance(event, Exited) or event.exit.code != 0:
+        """Whether it is told later, with what was seen. What comes after an end is about that end:
+        it waits behind it."""
+        if not isinstance(event, OF_AN_END):
             return False
+        if event.attempt in self._held:
+            self._held[event.attempt].append(event)
+            return True
         run = self._fleet.runs.get(event.attempt.run)
         if run is None or not run.spec.steps or run.attempt != event.attempt:
             return False
-        if event.attempt not in self._under_way:
-            self._under_way.add(event.attempt)
-            loop = asyncio.get_running_loop()
-            see = partial(self._see, event.attempt, run.steps_done)
-            seeing = loop.run_in_executor(self._threads, see)
-            seeing.add_done_callback(partial(self._saw, event))
+        if not isinstance(event, Exited) or event.exit.code != 0:
+            return False
+        self._held[event.attempt] = []
+        loop = asyncio.get_running_loop()
+        see = partial(self._see, event.attempt, run.steps_done)
+        loop.run_in_executor(self._threads, see).add_done_callback(partial(self._saw, event))
         return True
 
     def _saw(self, event: Exited, seeing: asyncio.Future[tuple[str | None, str | None]]) -> None:
-        self._under_way.discard(event.attempt)
+        held = self._held.pop(event.attempt)
         if seeing.cancelled():
             return
         digest, commit = seeing.result()
         known = replace(event.exit, output_digest=digest, commit=commit)
-        self._tell(replace(event, exit=known))
+        for each in (replace(event, exit=known), *held):
+            self._tell(each)
 
     def _see(self, attempt: Attempt, step: int) -> tuple[str | None, str | None]:
         """In a thread. What cannot be seen is not there: the step is done all the same."""

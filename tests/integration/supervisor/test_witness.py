@@ -1,0 +1,105 @@
+"""What a step left is seen before its end is told, and what follows that end waits its turn."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from paddock.core.events import Emptied, Event, Exited, Noticed
+from paddock.core.run import Attempt, Exit
+from paddock.supervisor.witness import Witness
+from paddock.workspaces.room import Room
+from tests.kit.factories import a_spec
+from tests.kit.yard import Yard
+
+A = Attempt("a", 1)
+GOOD = Exited(1.0, A, Exit(0), empty=False)
+
+
+class Scene:
+    """A step whose output takes as long to read as the test likes."""
+
+    def __init__(self, top: Path, *, steps: tuple[str, ...] = ("one", "two")) -> None:
+        yard = Yard()
+        yard.run(structs.replace(a_spec("a"), steps=steps))
+        self.told: list[Event] = []
+        self.may_read = threading.Event()
+        self.spent: list[tuple[str, int]] = []
+        self.witness = Witness(
+            yard.fleet,
+            self.told.append,
+            digest=self._digest,
+            room=Room(top),
+            spent=lambda run, step: self.spent.append((run, step)),
+        )
+
+    def _digest(self, attempt: Attempt) -> str:
+        assert self.may_read.wait(10)
+        return f"sha256:{attempt.run}"
+
+    async def let_read(self, many: int) -> None:
+        self.may_read.set()
+        async with asyncio.timeout(10):
+            while len(self.told) < many:
+                await asyncio.sleep(0.001)
+
+
+def in_a_loop(test: Callable[[Path], Coroutine[Any, Any, None]]) -> Callable[[Path], None]:
+    def run(tmp_path: Path) -> None:
+        asyncio.run(test(tmp_path))
+
+    run.__name__, run.__doc__ = test.__name__, test.__doc__
+    return run
+
+
+@asynccontextmanager
+async def a_scene(top: Path, *, steps: tuple[str, ...] = ("one", "two")) -> AsyncIterator[Scene]:
+    scene = Scene(top, steps=steps)
+    try:
+        yield scene
+    finally:
+        scene.may_read.set()
+        scene.witness.close()
+
+
+@in_a_loop
+async def test_the_end_of_a_step_is_told_with_what_it_left(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        assert scene.witness.takes(GOOD) and scene.told == []
+        await scene.let_read(1)
+        assert scene.told == [structs.replace(GOOD, exit=Exit(0, output_digest="sha256:a"))]
+        assert scene.spent == [("a", 0)]
+
+
+@in_a_loop
+async def test_news_of_its_strays_waits_for_the_end_that_it_is_about(tmp_path: Path) -> None:
+    """Told first, it would be an end that nobody knows: a step that is done, done again."""
+    later = Exited(2.0, A, Exit(0), empty=True)
+    async with a_scene(tmp_path) as scene:
+        for event in (GOOD, later, Emptied(3.0, A)):
+            assert scene.witness.takes(event)
+        await scene.let_read(3)
+        assert [type(event) for event in scene.told] == [Exited, Exited, Emptied]
+        assert isinstance(scene.told[0], Exited) and scene.told[0].exit.output_digest
+
+
+@in_a_loop
+async def test_others_are_told_as_they_come(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        scene.witness.takes(GOOD)
+        for event in (Noticed(1.0, A, "a note"), Emptied(1.0, Attempt("b", 1))):
+            assert not scene.witness.takes(event)
+
+
+@in_a_loop
+async def test_of_a_plain_run_or_a_bad_end_nothing_is_looked_at(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        assert not scene.witness.takes(Exited(1.0, A, Exit(3)))
+    async with a_scene(tmp_path, steps=()) as scene:
+        assert not scene.witness.takes(GOOD)
