@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from .connecting import Door
 from .ends import code_of_all
 from .exits import ExitCode
-from .following import LEAVE, Stops, listening
+from .following import LEAVE, listening
 from .staying import Staying
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Watch:
         self._progress = progress
         self._signals: list[int] = []
         self._views: dict[str, RunView] = {}
-        self._stops = Stops()
+        self._stops = 0
 
     def watch(self) -> Watched:
         began = time.monotonic()
@@ -56,9 +56,7 @@ class Watch:
             code = self._until_ended()
             if code is None:
                 self._end_heartbeats()
-                code = (
-                    ExitCode.INTERRUPTED if self._stops.times else code_of_all(self._views.values())
-                )
+                code = ExitCode.INTERRUPTED if self._stops else code_of_all(self._views.values())
             self._progress.close()
             runs = [self._views[run] for run in self._ids if run in self._views]
             stories = {} if code == ExitCode.LEFT_RUNNING else self._stories(runs)
@@ -99,11 +97,10 @@ class Watch:
         if number in LEAVE:
             self._progress.say("left running: paddock ls")
             return ExitCode.LEFT_RUNNING
-        if not self._stops.count(number):
-            return None
-        if self._stops.times > 2:
+        self._stops += 1
+        if self._stops > 2:
             return ExitCode.INTERRUPTED
-        force = self._stops.times == 2
+        force = self._stops == 2
         again = "" if force or number == signal.SIGTERM else "; Ctrl-C again kills them"
         self._progress.say(f"{'killing' if force else 'stopping'} what has not ended{again}")
         self._kill([run for run in self._ids if not self._has_ended(run)], force=force)

@@ -70,23 +70,6 @@ class Followed:
     code: ExitCode | None = None
 
 
-class Stops:
-    """How often somebody wanted us to stop: the second time is by force."""
-
-    def __init__(self) -> None:
-        self.times = 0
-        self._terminated_at = -math.inf
-
-    def count(self, number: int) -> bool:
-        """Whether it is once more; a SIGTERM right after another is not."""
-        if number == signal.SIGTERM:
-            before, self._terminated_at = self._terminated_at, time.monotonic()
-            if self._terminated_at - before < ONE_WISH_S:
-                return False
-        self.times += 1
-        return True
-
-
 class Follower:
     def __init__(
         self, run: Taken, door: Door, *, write: Callable[[bytes], None], retries: int = 0
@@ -100,7 +83,7 @@ class Follower:
         self._mailbox: SimpleQueue[Word] = SimpleQueue()
         self._notice = Notice(sys.stderr)
         self._over = threading.Event()
-        self._stops = Stops()
+        self._stops = 0
         self._cancelled_by = 0
 
     def follow(self) -> Followed:
@@ -133,12 +116,11 @@ class Follower:
 
     def _cancel(self, number: int) -> bool:
         """The first time politely, then by force; the third time we are no longer wanted."""
-        if not self._stops.count(number):
-            return False
+        self._stops += 1
         self._cancelled_by = number
-        if self._stops.times > 2:
+        if self._stops > 2:
             return True
-        force = self._stops.times == 2
+        force = self._stops == 2
         name = self._run.name
         again = "; Ctrl-C again kills it" if number == signal.SIGINT else ""
         self._say(f"killing {name}" if force else f"stopping {name}{again}")
@@ -258,10 +240,19 @@ class Notice:
 @contextmanager
 def listening(tell: Callable[[int], None]) -> Iterator[None]:
     """The signals of a terminal go to `tell`; one that was ignored from outside stays so."""
-    before = {}
+    before, terminated_at = {}, -math.inf
+
+    def hear(number: int, _frame: object) -> None:
+        nonlocal terminated_at
+        if number == signal.SIGTERM:
+            last_at, terminated_at = terminated_at, time.monotonic()
+            if terminated_at - last_at < ONE_WISH_S:
+                return
+        tell(number)
+
     for number in (*CANCEL, *LEAVE):
         if signal.getsignal(number) is not signal.SIG_IGN:
-            before[number] = signal.signal(number, lambda got, _frame: tell(got))
+            before[number] = signal.signal(number, hear)
     try:
         yield
     finally:

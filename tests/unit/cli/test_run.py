@@ -7,12 +7,13 @@ import os
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from paddock.cli.following import Stops
+from paddock.cli import following
 from paddock.client.errors import BadRequest, Failed, Refused, Trouble
 from paddock.core.units import GIB, MIB
 from paddock.wire.views import Killed, MoveView
@@ -176,11 +177,22 @@ def test_sigterm_stops_it_and_ends_with_143(paddock: Paddock, daemon: FakeDaemon
     assert daemon.killed == [("r0001", False)]
 
 
-def test_who_terminates_it_and_then_its_group_has_one_wish() -> None:
-    stops = Stops()
-    assert [stops.count(signal.SIGTERM), stops.count(signal.SIGTERM)] == [True, False]
-    assert [stops.count(signal.SIGINT), stops.count(signal.SIGINT)] == [True, True]
-    assert stops.times == 3
+def test_a_sigterm_right_after_another_is_the_same_wish(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`timeout` signals its child and then the group."""
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    heard: list[int] = []
+    with following.listening(heard.append):
+        for number, later_s in (
+            (signal.SIGTERM, 0.005),
+            (signal.SIGTERM, 0.0),
+            (signal.SIGINT, 0.0),
+            (signal.SIGINT, 2.0),
+            (signal.SIGTERM, 0.0),
+        ):
+            signal.raise_signal(number)
+            now[0] += later_s
+    assert heard == [signal.SIGTERM, signal.SIGINT, signal.SIGINT, signal.SIGTERM]
 
 
 def test_two_sigterms_at_once_do_not_kill_without_grace(
