@@ -93,7 +93,7 @@ class BlackBoxes:
         if is_between_steps(run):
             return
         facts = self._facts(change, before, samples)
-        task = asyncio.get_running_loop().create_task(self._keep(run, facts))
+        task = asyncio.get_running_loop().create_task(self._keep(run, facts, _cut_by(change)))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -121,11 +121,9 @@ class BlackBoxes:
             return "it runs once more"
         return "nothing: it is over (`paddock retry` runs it once more)"
 
-    async def _keep(self, run: Run, facts: dict[str, str]) -> None:
-        if self._room is not None:
-            # One that comes back finds its files as they are; what it had not committed is safe.
-            cut = Outcome.PREEMPTED if not isinstance(run.state, Ended) else run.state.outcome
-            work = partial(salvage, self._room, run.id, cut)
+    async def _keep(self, run: Run, facts: dict[str, str], cut_by: Outcome | None) -> None:
+        if self._room is not None and cut_by is not None:
+            work = partial(salvage, self._room, run.id, cut_by)
             facts |= await asyncio.get_running_loop().run_in_executor(self._salvors, work)
         place = await self._place_of(run.id)
         if place is not None and _never_began(run):
@@ -150,6 +148,15 @@ class BlackBoxes:
         fresh = self._directory / f".{run}.{os.getpid()}"
         fresh.write_text(text, encoding="utf-8")
         fresh.replace(self._directory / f"{run}.json")
+
+
+def _cut_by(change: Change) -> Outcome | None:
+    """How it ended; of one that comes back, why it was stopped: it finds its files as they are, but
+    whoever is stopped could not commit. None: it ended by itself, and comes back."""
+    state, before = change.run.state, change.before
+    if isinstance(state, Ended):
+        return state.outcome
+    return before.outcome if isinstance(before, Stopping) else None
 
 
 def _never_began(run: Run) -> bool:

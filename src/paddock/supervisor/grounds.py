@@ -29,6 +29,7 @@ from paddock.core.events import (
 )
 from paddock.core.run import Attempt
 from paddock.ports import Launch
+from paddock.supervisor.sweeping import Sweeper
 from paddock.supervisor.wanted import MARKER_LABEL, REPOSITORY_LABEL, Wanted, wanted_by
 from paddock.workspaces.errands import EVERYTHING, Errand
 from paddock.workspaces.errors import (
@@ -51,7 +52,6 @@ AT_ONCE: Final = 4
 STILL_S: Final = 15.0  # well within the patience for a start
 RETRY_S: Final = 2.0
 SPARE_BLOCKS: Final = 64
-SWEEP_S: Final = 0.05  # an empty directory takes the disk 0.2 ms, a tenth of a short run
 LITTLE_S: Final = 1.0  # who lived for less has left no server behind
 _NAME: Final = re.compile(r"(.+)\.([0-9]+)\.p([0-9]{5})")
 _PASSING: Final = (GitLocked, GitTimedOut)
@@ -94,7 +94,7 @@ class Grounds:
         self._laid: dict[Attempt, _Laid] = {}
         self._coming: dict[Attempt, _Coming] = {}
         self._spare: list[Block] = []
-        self._to_sweep: list[str] = []  # scratch of those that are gone
+        self._scratches = Sweeper(self._remove_scratch)
         self._holder: dict[str, Attempt] = {}  # of a workspace: the last that asked for it
         self._handing = threading.Lock()
         self._makers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="workspaces")
@@ -249,9 +249,7 @@ class Grounds:
             self._aside(self._look_and_give_back, laid.block)
         if laid.has_workspace:
             self._aside(self._leave_workspace, attempt.run, attempt)
-        if not self._to_sweep:
-            asyncio.get_running_loop().call_later(SWEEP_S, self._sweep)
-        self._to_sweep.append(laid.scratch)
+        self._scratches.add(laid.scratch)
 
     def _leave_workspace(self, run: str, attempt: Attempt | None) -> None:
         """In a thread, so perhaps late: by then a later attempt may have it."""
@@ -275,16 +273,10 @@ class Grounds:
             if isinstance(kept, Keep):
                 log.info("the workspace of %s stays: %s", run, kept.because)
 
-    def _sweep(self) -> None:
-        names, self._to_sweep = self._to_sweep, []
-        if names:
-            self._aside(self._remove_scratch, *names)
-
-    def _remove_scratch(self, *names: str) -> None:
-        for name in names:
-            if not self._scratch.is_gone(name):
-                for reason in self._scratch.remove(name):
-                    log.warning("scratch is left: %s", reason)
+    def _remove_scratch(self, name: str) -> None:
+        if not self._scratch.is_gone(name):
+            for reason in self._scratch.remove(name):
+                log.warning("scratch is left: %s", reason)
 
     def _look_and_give_back(self, block: Block) -> None:
         """What an agent leaves may still listen: a container that it started, perhaps."""
@@ -316,7 +308,7 @@ class Grounds:
         for name in self._scratch.names():
             found = _NAME.fullmatch(name)
             if found is None or (attempt := Attempt(found[1], int(found[2]))) not in attempts:
-                self._aside(self._remove_scratch, name)
+                self._scratches.add(name)
                 continue
             self._laid[attempt] = _Laid(name, self._retaken(int(found[3]), attempt.run))
             self._holder[attempt.run] = attempt
@@ -368,9 +360,8 @@ class Grounds:
             if coming.still is not None:
                 coming.still.cancel()
         self._coming.clear()
-        for name in self._to_sweep:
+        for name in self._scratches.close():
             self._scratch.is_gone(name)  # what is not empty, the next daemon removes
-        self._to_sweep = []
         for block in (*self._spare, *(laid.block for laid in self._laid.values())):
             block.close()
         for threads in (self._makers, self._sweepers, self._collectors):

@@ -6,11 +6,8 @@ It goes when the run has succeeded. Of one that ended otherwise it stays until t
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -18,12 +15,12 @@ from typing import Final
 
 from paddock.core.run import Ended, Outcome
 from paddock.ports import Launch
+from paddock.supervisor.sweeping import Sweeper
 from paddock.supervisor.thoughts import Parting
 from paddock.workspaces.removal import delete_tree
 
 VARIABLE: Final = "PADDOCK_CHECKPOINT_DIR"
 AFTER_LABEL: Final = "after"  # the run that this one goes on with
-SWEEP_S: Final = 0.05
 
 log = logging.getLogger("paddock.keepsakes")
 
@@ -31,11 +28,7 @@ log = logging.getLogger("paddock.keepsakes")
 class Keepsakes:
     def __init__(self, top: Path) -> None:
         self._top = top
-        self._to_sweep: list[str] = []
-        self._sweeper = ThreadPoolExecutor(1, thread_name_prefix="keepsakes")
-
-    def path(self, run: str) -> Path:
-        return self._top / run
+        self._done = Sweeper(self.remove)
 
     def given(self, launch: Launch) -> Launch:
         """With a place for its checkpoints. Raises OSError where none can be made."""
@@ -68,20 +61,8 @@ class Keepsakes:
 
     def part(self, parting: Parting) -> None:
         state = parting.run.state
-        if not (isinstance(state, Ended) and state.outcome is Outcome.SUCCEEDED):
-            return
-        if not self._to_sweep:
-            asyncio.get_running_loop().call_later(SWEEP_S, self._sweep)
-        self._to_sweep.append(parting.run.id)
-
-    def _sweep(self) -> None:
-        runs, self._to_sweep = self._to_sweep, []
-        with suppress(RuntimeError):  # closed meanwhile: the next daemon does it
-            self._sweeper.submit(self._remove_all, runs)
-
-    def _remove_all(self, runs: Iterable[str]) -> None:
-        for run in runs:
-            self.remove(run)
+        if isinstance(state, Ended) and state.outcome is Outcome.SUCCEEDED:
+            self._done.add(parting.run.id)
 
     def remove(self, run: str) -> None:
         """Of a run that succeeded, or is forgotten. In a thread."""
@@ -101,4 +82,7 @@ class Keepsakes:
             delete_tree(self._top / run, path)
 
     def close(self) -> None:
-        self._sweeper.shutdown(wait=False, cancel_futures=True)
+        """What is left of those that succeeded goes when their runs are forgotten."""
+        for run in self._done.close():
+            with suppress(OSError):
+                (self._top / run).rmdir()
