@@ -27,6 +27,11 @@ from .errors import (
 )
 
 BUSY_MS: Final = 2000  # another daemon is found by its lock; this is for a curious sqlite3 shell
+# The write-ahead log is this long from the start, and SQLite writes over it: it begins anew at
+# 1,000 pages, which is a little less. A commit that lets the file grow waits for the file system's
+# journal as well (one page on ext4: 0.4 ms against 0.2; 4 ms beside others who write).
+PAVED_BYTES: Final = 4 * 1024 * 1024 + 128 * 1024
+_AMPLE_BYTES: Final = 64 * 1024 * 1024  # below it, room is worth more than time
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _NO_WRITING: Final = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 
@@ -41,7 +46,7 @@ _BEFORE_WRITING: Final = (
     "fullfsync = ON",  # macOS: a plain fsync there does not reach the platter
     "foreign_keys = ON",
     "secure_delete = ON",
-    "journal_size_limit = 4194304",
+    f"journal_size_limit = {PAVED_BYTES}",
 )
 
 
@@ -138,7 +143,7 @@ def connect(path: Path) -> apsw.Connection:
             db.execute(f"PRAGMA {setting}")
         schema.migrate(db)
         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-        truncate_wal(db)
+        empty_wal(db, path)
     except BaseException:
         db.close()
         raise
@@ -194,7 +199,36 @@ def _look(db: apsw.Connection, path: Path) -> None:
         raise StoreDamaged(path, " ".join(str(problem).split()))
 
 
-def truncate_wal(db: apsw.Connection) -> None:
+def empty_wal(db: apsw.Connection, path: Path) -> None:
     """So that nothing that was deleted stays readable in it. Not worth failing for."""
     with suppress(apsw.FullError, apsw.IOError, apsw.BusyError):
         db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        _pave(Path(f"{path}-wal"))
+
+
+def _pave(wal: Path) -> None:
+    """Zeros for SQLite to write over: a log that begins with them is an empty one to it.
+
+    So a death at any point of this leaves nothing that could be taken for a commit.
+    """
+    try:
+        file = os.open(wal, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return  # it comes with the first write
+    try:
+        room = os.fstatvfs(file)
+        if os.fstat(file).st_size or room.f_bavail * room.f_frsize < _AMPLE_BYTES:
+            return  # somebody reads it, so it could not be emptied; or the disk is nearly full
+        _fill_with_zeros(file)
+    finally:
+        os.close(file)
+
+
+def _fill_with_zeros(file: int) -> None:
+    zeros = bytes(64 * 1024)
+    try:
+        for offset in range(0, PAVED_BYTES, len(zeros)):
+            os.pwrite(file, zeros, offset)
+        os.fdatasync(file)
+    except OSError:
+        os.ftruncate(file, 0)

@@ -21,11 +21,11 @@ from .errors import StoreDamaged, StoreError, StoreFailed, StoreGone
 from .opening import (
     connect,
     copy_to,
+    empty_wal,
     hold,
     mended_name,
     same_file,
     told_plainly,
-    truncate_wal,
 )
 
 LOAD_BYTES: Final = 10_000_000  # REPO-5
@@ -77,7 +77,7 @@ class SqliteStore:
             with self._transaction():
                 removed = writing.drop_surplus(self._db, keep, now_at=now_at)
             self._db.execute(f"PRAGMA incremental_vacuum({writing.PAGES})").fetchall()
-            truncate_wal(self._db)
+            empty_wal(self._db, self.path)
         return removed
 
     def snapshot(self, to: Path) -> None:
