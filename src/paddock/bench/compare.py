@@ -1,0 +1,124 @@
+"""Whether a second report is worse than a first: by how much, and whether that can be chance.
+
+One sample says nothing on a noisy machine, so a figure counts as worse only if its middle is more
+than a tenth worse *and* its samples lie so far apart that chance would seldom do it (Mann-Whitney,
+exact). Figures with too few samples for that are told, and not judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from math import comb
+from typing import Final
+
+from .report import Figure, Report
+
+WORSE: Final = 0.10  # DIAG-6
+CHANCE: Final = 0.05
+FEWEST: Final = 3  # of each: with fewer, order alone can never be below that chance
+
+
+class Change(StrEnum):
+    WORSE = "worse"
+    BETTER = "better"
+    SAME = "same"
+    UNSURE = "unsure"  # more than a tenth apart, and it may be chance
+    FEW = "few"  # not judged
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    name: str
+    unit: str
+    before: float
+    after: float
+    change: Change
+    chance: float  # of samples that far apart where nothing has changed
+
+    @property
+    def ratio(self) -> float:
+        return self.after / self.before if self.before else float("inf" if self.after else 1)
+
+    def __str__(self) -> str:
+        by = f"{self.before:g} → {self.after:g} {self.unit} ({self.ratio - 1:+.1%})".replace(
+            "  ", " "
+        )
+        words = {
+            Change.WORSE: f"worse, by chance in {self.chance:.1%} of cases",
+            Change.BETTER: "better",
+            Change.SAME: "the same",
+            Change.UNSURE: "may be noise: more samples would tell",
+            Change.FEW: f"not judged: fewer than {FEWEST} samples",
+        }
+        return f"{self.name}: {by}: {words[self.change]}"
+
+
+def compare(before: Report, after: Report) -> list[Compared]:
+    """Every figure that both have and that has a better and a worse, those of cells as well."""
+    known = dict(_figures(before))
+    return [
+        _compared(name, known[name], figure)
+        for name, figure in _figures(after)
+        if name in known and figure.better is not None
+    ]
+
+
+def _figures(report: Report) -> list[tuple[str, Figure]]:
+    own = [(figure.name, figure) for figure in report.figures]
+    cells = [
+        (f"{cell.row} × {cell.column}: {figure.name}", figure)
+        for cell in report.cells
+        for figure in cell.figures
+    ]
+    return [(name, figure) for name, figure in own + cells if figure.samples]
+
+
+def _compared(name: str, before: Figure, after: Figure) -> Compared:
+    worse = _share_worse(before, after)
+    chance = by_chance(before.samples, after.samples)
+    return Compared(
+        name, after.unit, before.middle, after.middle, _change(before, after, worse, chance), chance
+    )
+
+
+def _change(before: Figure, after: Figure, worse: float, chance: float) -> Change:
+    if min(len(before.samples), len(after.samples)) < FEWEST:
+        return Change.FEW
+    if abs(worse) <= WORSE:
+        return Change.SAME
+    if chance > CHANCE:
+        return Change.UNSURE
+    return Change.WORSE if worse > 0 else Change.BETTER
+
+
+def _share_worse(before: Figure, after: Figure) -> float:
+    """How much worse the middle is, as a share of what it was; less than 0 is better."""
+    old, new = before.middle, after.middle
+    if after.better == "higher":
+        old, new = -old, -new
+    if old == new:
+        return 0.0
+    return (new - old) / abs(old) if old else float("inf") * (new - old)
+
+
+def by_chance(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    """How often two draws from the same source lie at least so far to one side of each other."""
+    wins = sum((b > a) + (b == a) / 2 for a in one for b in other)
+    few, many = len(one), len(other)
+    most = few * many
+    extreme = int(max(wins, most - wins))  # downwards: ties never make it look surer
+    return min(
+        1.0, sum(_ways(few, many, u) for u in range(extreme, most + 1)) / comb(few + many, few)
+    )
+
+
+@cache
+def _ways(few: int, many: int, wins: int) -> int:
+    """In how many orders of both the second wins exactly so many of all pairs."""
+    if wins < 0:
+        return 0
+    if few == 0 or many == 0:
+        return int(wins == 0)
+    return _ways(few - 1, many, wins - many) + _ways(few, many - 1, wins)
