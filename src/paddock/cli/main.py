@@ -17,9 +17,10 @@ from paddock.cli.lazy import Entry, LazyGroup
 if TYPE_CHECKING:
     from paddock.cli.connecting import Door
 
-# One file a command. A module here may be in a sibling room (tui, bench): being named is not
+# One file a command. A module here may be in a sibling room (tui): being named is not
 # being imported, so the floors stay clean.
 COMMANDS: Final = {
+    "bench": Entry("paddock.cli.bench", "Measure agents and this machine; compare reports."),
     "breaker": Entry("paddock.cli.breaker", "Groups held back after failures; let one go."),
     "capacity": Entry("paddock.cli.capacity", "How many agents a host can safely hold."),
     "cgroup": Entry("paddock.cli.cgroup", "Walls by hand: create a cgroup, run a command in it."),

@@ -1,0 +1,97 @@
+"""A small host inside this one: a cgroup with a limit, so that no measurement can take the machine.
+
+What a daemon inside calls the host's memory is this limit, so all that paddock does on a host of
+that size is seen, and what goes wrong goes wrong in there.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+from zlib import crc32
+
+from paddock.cgroups.group import Counters, Group, Walls
+from paddock.cgroups.home import could_hold
+from paddock.cgroups.mounts import UNIFIED, directories_of, top_of, upwards
+from paddock.cgroups.v1 import WANTED, Group1
+from paddock.cgroups.v2 import Group2
+from paddock.config.places import Places, find_places
+
+NAME: Final = "paddock-bench-"
+GONE_S: Final = 30.0  # for what was killed to leave
+# Joins before it becomes the program, so that nothing of it is counted elsewhere.
+_JOIN: Final = 'for file in $0; do echo 0 >"$file" || exit 99; done; exec "$@"'
+
+
+class NoCeiling(Exception):
+    """Says why none can be had here, and what to do."""
+
+
+class Ceiling:
+    def __init__(self, group: Group, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self._group = group
+        self._inside = group.child("inside")
+        self._inside.ensure()
+
+    @property
+    def join(self) -> tuple[str, ...]:
+        """What to put before a command that is to run in here."""
+        return ("/bin/sh", "-c", _JOIN, " ".join(self._inside.procs))
+
+    def used_bytes(self) -> int:
+        return self._group.used_bytes()
+
+    def counters(self) -> Counters:
+        return self._group.counters()
+
+    def end(self) -> None:
+        """Whatever is left in it is ended: it was all ours."""
+        give_up_at = time.monotonic() + GONE_S
+        while not self._group.remove():
+            self._group.kill()
+            if time.monotonic() > give_up_at:
+                raise NoCeiling(f"processes in {self._group.path} could not be ended")
+            time.sleep(0.05)
+
+
+def label_of(places: Places) -> str:
+    """Whose it is: by the paddock beside which it was made."""
+    return f"{crc32(os.fsencode(places.state)):08x}"
+
+
+@contextmanager
+def a_ceiling(limit_bytes: int) -> Iterator[Ceiling]:
+    group = _place(f"{NAME}{label_of(find_places())}-{secrets.token_hex(4)}")
+    try:
+        group.make()
+        group.set(Walls(limit_bytes=limit_bytes))
+        group.hand_down()
+        ceiling = Ceiling(group, limit_bytes)
+    except OSError as error:
+        group.remove()
+        raise NoCeiling(f"no cgroup with a limit can be made in {group.path}: {error}") from None
+    try:
+        yield ceiling
+    finally:
+        ceiling.end()
+
+
+def _place(name: str) -> Group:
+    """Below our own cgroup where that can be, so that no limit around us is left behind."""
+    own = directories_of()
+    if UNIFIED in own and (top := top_of(UNIFIED)) is not None:
+        for directory in upwards(own[UNIFIED], top):
+            if could_hold(directory):
+                return Group2(f"{directory}/{name}")
+    found = {kind: own[kind] for kind in WANTED if kind in own}
+    if "memory" in found and os.access(found["memory"], os.W_OK):
+        return Group1(found).child(name)
+    raise NoCeiling(
+        "--within needs a cgroup that this user may divide: be root, or call it through "
+        "`systemd-run --user --scope -p Delegate=yes paddock bench …`"
+    )

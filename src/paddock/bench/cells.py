@@ -1,0 +1,132 @@
+"""One cell of a grid: so many runs at once in a paddock of their own, and what became of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from paddock.wire.run_request import RunRequest
+from paddock.wire.views import RunView
+
+from .ceiling import Ceiling
+from .pen import Pen, PenFailed, a_pen
+from .report import Curve, Figure
+from .watching import MIB, Watched, Watcher
+
+LONGEST_S: Final = 4 * 3600.0
+_LOOK_S: Final = 0.5
+CONFIG: Final = """\
+performance_profile: host
+performance:
+  max_concurrent_agents: {agents}
+"""
+
+
+class Unsafe(Exception):
+    """The host itself came near its end: everything stops. Says what was seen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Where a measurement must end, whatever it has found so far (DIAG-2)."""
+
+    swap_percent: float = 50.0
+    free_mib: float = 512.0
+
+
+USUAL: Final = Limits()
+
+
+@dataclass(slots=True)
+class Outcome:
+    wall_s: float
+    views: list[RunView]
+    watched: Watched
+    cpu_wait_percent: float
+
+    def ended(self, outcome: str) -> int:
+        return sum(view.outcome == outcome for view in self.views)
+
+    @property
+    def completed(self) -> float:
+        return self.ended("succeeded") / len(self.views)
+
+    @property
+    def ooms(self) -> int:
+        """Runs that the kernel ended at their wall, by its own counters."""
+        return self.ended("memory_limit_exceeded")
+
+    @property
+    def peaks_mib(self) -> tuple[float, ...]:
+        return tuple(view.peak_bytes / MIB for view in self.views if view.peak_bytes)
+
+    def curves(self) -> tuple[Curve, ...]:
+        agents = [
+            Curve(name=view.name, unit="MiB", points=_rounded(self.watched.runs[view.id].memory))
+            for view in self.views
+            if view.id in self.watched.runs
+        ]
+        host = Curve(name="host", unit="MiB", points=_rounded(self.watched.host))
+        return (*agents, host)
+
+
+def _rounded(points: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    """A hundredth of a second and a tenth of a MiB: reports stay small."""
+    return tuple((round(at, 2), round(value, 1)) for at, value in points)
+
+
+def run_cell(
+    requests: Sequence[RunRequest],
+    *,
+    every_s: float,
+    ceiling: Ceiling | None = None,
+    limits: Limits = USUAL,
+) -> Outcome:
+    """All of them at once. Raises Unsafe when the host comes near its end."""
+    with a_pen(CONFIG.format(agents=len(requests)), ceiling=ceiling) as pen:
+        watcher = Watcher(pen, every_s=every_s, ceiling=ceiling)
+        with watcher as watched:
+            began = time.monotonic()
+            ids = [taken.id for taken in pen.submit(requests).runs]
+            views = _until_ended(pen, ids, watched, limits)
+            wall_s = time.monotonic() - began
+            return Outcome(wall_s, views, watched, watched.cpu_wait.percent())
+
+
+def _until_ended(pen: Pen, ids: Sequence[str], watched: Watched, limits: Limits) -> list[RunView]:
+    give_up_at = time.monotonic() + LONGEST_S
+    while time.monotonic() < give_up_at:
+        views = pen.views(ids, timeout_s=_LOOK_S)
+        if all(view.state == "ended" for view in views):
+            return views
+        _check(watched, limits)
+    raise PenFailed(f"not all of {len(ids)} runs ended within {LONGEST_S / 3600:g} h")
+
+
+def _check(watched: Watched, limits: Limits) -> None:
+    if watched.swap_percent > limits.swap_percent:
+        raise Unsafe(f"{watched.swap_percent:.0f} % of swap are in use")
+    if watched.least_free_mib < limits.free_mib:
+        raise Unsafe(f"only {watched.least_free_mib:.0f} MiB were free")
+
+
+def figures_of(outcome: Outcome, *, alone_s: float | None = None) -> tuple[Figure, ...]:
+    """What S0 asks of a cell; `alone_s` is how long one agent takes by itself."""
+    took = tuple(
+        seen.memory[-1][0] - seen.memory[0][0]
+        for seen in outcome.watched.runs.values()
+        if seen.memory
+    )
+    found = [
+        Figure(name="completed", unit="%", samples=(100 * outcome.completed,), better="higher"),
+        Figure(name="OOM kills", unit="", samples=(float(outcome.ooms),), better="lower"),
+        Figure(name="wall time", unit="s", samples=(outcome.wall_s,), better="lower"),
+        Figure(name="peak of an agent", unit="MiB", samples=outcome.peaks_mib, better="lower"),
+        Figure(name="swap", unit="%", samples=(outcome.watched.swap_percent,), better="lower"),
+    ]
+    if alone_s:
+        slowdown = tuple(seconds / alone_s for seconds in took)
+        found.append(Figure(name="slowdown", unit="×", samples=slowdown, better="lower"))
+    return tuple(found)

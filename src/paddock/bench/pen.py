@@ -1,0 +1,133 @@
+"""A paddock of its own for one measurement: daemon, keeper and agents begin and end with it.
+
+Its state lies on the disk beside the user's, not in /tmp, which may be memory.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from paddock.client import Client
+from paddock.client.errors import ClientError
+from paddock.config.places import Places, find_places
+from paddock.wire.run_request import RunRequest
+from paddock.wire.views import DaemonView, RunView, Submission, Submit
+
+from .ceiling import Ceiling
+
+PADDOCK: Final = (sys.executable, "-P", "-m", "paddock")
+ENDS_WITHIN_S: Final = 20.0
+
+
+class PenFailed(Exception):
+    """It could not be started, or what it was asked failed; says why."""
+
+
+class Pen:
+    def __init__(self, directory: Path, config: str, ceiling: Ceiling | None) -> None:
+        self.home = directory
+        self.places = Places(directory / "state")
+        self._ceiling = ceiling
+        self._env = {
+            **{name: os.environ[name] for name in ("PATH", "LANG", "TZ") if name in os.environ},
+            "HOME": str(directory),
+            "XDG_CONFIG_HOME": str(directory / "config"),
+            "PADDOCK_STATE": str(self.places.state),
+        }
+        (directory / "config/paddock").mkdir(parents=True)
+        (directory / "config/paddock/config.yaml").write_text(config, encoding="utf-8")
+
+    def start(self) -> None:
+        join = () if self._ceiling is None else self._ceiling.join
+        done = self._call(*join, *PADDOCK, "daemon", "start")
+        if done.returncode:
+            raise PenFailed(f"no daemon could be started: {done.stderr.strip()[-500:]}")
+
+    @contextmanager
+    def client(self) -> Iterator[Client]:
+        try:
+            with Client(self.places) as client:
+                yield client
+        except ClientError as error:
+            raise PenFailed(str(error)) from error
+
+    def daemon(self) -> DaemonView:
+        with self.client() as client:
+            return client.daemon()
+
+    def submit(
+        self, requests: Sequence[RunRequest], env: Mapping[str, str] | None = None
+    ) -> Submission:
+        usual = {
+            name: value for name, value in self._env.items() if not name.startswith("PADDOCK_")
+        }
+        order = Submit(
+            key=uuid.uuid4().hex,
+            runs=tuple(requests),
+            directory=str(self.home),
+            environment={**usual, **(env or {})},
+        )
+        with self.client() as client:
+            return client.submit(order)
+
+    def views(self, ids: Sequence[str], *, timeout_s: float = 0.0) -> list[RunView]:
+        """As they are when all have ended or the time is over."""
+        with self.client() as client:
+            return client.wait(list(ids), timeout_s=timeout_s)
+
+    def end(self) -> None:
+        """Whatever went wrong: nothing of it is left."""
+        self._call(*PADDOCK, "daemon", "stop", "--kill")
+        give_up_at = time.monotonic() + ENDS_WITHIN_S
+        while (left := self._processes()) and time.monotonic() < give_up_at:
+            time.sleep(0.02)
+        # The keeper first: it would bring the daemon back.
+        for pid in sorted(left, key=lambda pid: b"keeper" not in left[pid]):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def _call(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            words,
+            env=self._env,
+            cwd=self.home,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+
+    def _processes(self) -> dict[int, bytes]:
+        """Daemon and keeper, by the directory in their command."""
+        found, state = {}, os.fsencode(self.places.state)
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                words = path.read_bytes()
+                if state in words:
+                    found[int(path.parent.name)] = words
+        return found
+
+
+@contextmanager
+def a_pen(config: str, *, ceiling: Ceiling | None = None) -> Iterator[Pen]:
+    directory = find_places().state.parent / f"paddock-bench-{secrets.token_hex(4)}"
+    directory.mkdir(mode=0o700, parents=True)
+    pen = Pen(directory, config, ceiling)
+    try:
+        pen.start()
+        yield pen
+    finally:
+        pen.end()

@@ -1,0 +1,148 @@
+"""`bench stress`: more and more agents at more and more memory, until something gives (DIAG-2)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from paddock import __version__
+from paddock.core.units import format_size
+from paddock.wire.run_request import RunRequest
+
+from . import machine
+from .ceiling import Ceiling
+from .cells import USUAL, Limits, Outcome, Unsafe, figures_of, run_cell
+from .report import Cell, Report
+from .watching import MIB
+
+PRESSURE = 2.0  # times as long as alone
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    command: tuple[str, ...]
+    agents: tuple[int, ...] = (1, 2, 4, 6, 8)
+    memory_bytes: tuple[int, ...]
+    every_s: float = 1.0
+    ceiling: Ceiling | None = None
+    limits: Limits = USUAL
+
+
+def stress(grid: Grid, tell: Tell) -> Report:
+    """Column by column: an agent that hits its wall ends its column, the host's end ends all."""
+    cells: list[Cell] = []
+    verdicts: list[str] = []
+    stopped: str | None = None
+    for memory in grid.memory_bytes:
+        column, stopped = _column(grid, memory, stopped, tell)
+        cells += column
+    if stopped is not None:
+        verdicts.append(f"stopped before its end: {stopped}")
+    verdicts += _safe(cells, grid)
+    return Report(
+        kind="stress",
+        paddock=__version__,
+        made_at=time.time(),
+        machine=machine.describe(),
+        settings={
+            "command": " ".join(grid.command),
+            "agents": ",".join(map(str, grid.agents)),
+            "memory": ",".join(map(format_size, grid.memory_bytes)),
+            "within": format_size(grid.ceiling.limit_bytes) if grid.ceiling else None,
+        },
+        cells=tuple(cells),
+        verdicts=tuple(verdicts),
+    )
+
+
+def _column(
+    grid: Grid, memory: int, stopped: str | None, tell: Tell
+) -> tuple[list[Cell], str | None]:
+    cells: list[Cell] = []
+    alone_s: float | None = None
+    skip = stopped
+    for agents in grid.agents:
+        row, column = _row(agents), format_size(memory)
+        if skip is not None:
+            cells.append(Cell(row=row, column=column, skipped=skip))
+            continue
+        try:
+            outcome = _try(grid, agents, memory)
+        except Unsafe as unsafe:
+            skip = stopped = f"{row} of {column}: {unsafe}"
+            cells.append(Cell(row=row, column=column, skipped=skip))
+            tell(skip)
+            continue
+        if agents == 1 and outcome.completed == 1:
+            alone_s = outcome.wall_s
+        cell = _cell(row, column, outcome, alone_s)
+        cells.append(cell)
+        tell(f"{row} of {column}: {cell.verdict}")
+        if outcome.ooms:
+            skip = f"an agent hit its wall with {row}"
+    return cells, stopped
+
+
+def _row(agents: int) -> str:
+    return f"{agents} agent{'s'[: agents != 1]}"
+
+
+def _try(grid: Grid, agents: int, memory: int) -> Outcome:
+    requests = [
+        RunRequest(
+            name=f"agent-{n + 1}", command=grid.command, memory_bytes=memory, timeout_s="none"
+        )
+        for n in range(agents)
+    ]
+    return run_cell(requests, every_s=grid.every_s, ceiling=grid.ceiling, limits=grid.limits)
+
+
+def _cell(row: str, column: str, outcome: Outcome, alone_s: float | None) -> Cell:
+    return Cell(
+        row=row,
+        column=column,
+        figures=figures_of(outcome, alone_s=alone_s),
+        curves=outcome.curves(),
+        verdict=_verdict(outcome, alone_s),
+    )
+
+
+def _verdict(outcome: Outcome, alone_s: float | None) -> str:
+    said = [f"{outcome.completed:.0%} completed in {outcome.wall_s:.1f} s"]
+    if outcome.ooms:
+        said.append(f"{outcome.ooms} hit their wall")
+    if outcome.peaks_mib:
+        said.append(f"peak {format_size(round(max(outcome.peaks_mib) * MIB))}")
+    if alone_s and outcome.wall_s > PRESSURE * alone_s:
+        said.append(f"pressure: {outcome.wall_s / alone_s:.1f} × as long as alone")
+    others = [view for view in outcome.views if view.outcome not in _TOLD]
+    if others:
+        said.append(f"{others[0].name}: {others[0].because or others[0].outcome}")
+    return ", ".join(said)
+
+
+_TOLD = ("succeeded", "memory_limit_exceeded")
+
+
+def _safe(cells: Sequence[Cell], grid: Grid) -> list[str]:
+    """The most agents that all completed, for each size."""
+    found = []
+    for memory in grid.memory_bytes:
+        column = format_size(memory)
+        good = [
+            agents
+            for agents in grid.agents
+            for cell in cells
+            if (cell.row, cell.column) == (_row(agents), column) and _all_completed(cell)
+        ]
+        most = max(good, default=0)
+        found.append(f"{column} each: {f'{most} at once completed' if most else 'none completed'}")
+    return found
+
+
+def _all_completed(cell: Cell) -> bool:
+    done = next((one for one in cell.figures if one.name == "completed"), None)
+    return done is not None and done.middle >= 100

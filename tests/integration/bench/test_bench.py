@@ -1,0 +1,204 @@
+"""`paddock bench` as a user calls it: real daemons, real walls, and nothing left of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paddock.bench import report
+from paddock.bench.bare import run_bare
+from paddock.bench.ceiling import NAME, label_of
+from paddock.cgroups.mounts import directories_of
+from paddock.config.places import Places
+from tests.kit import leaks
+from tests.kit.waiting import until
+
+HOG = "x = bytearray(400 << 20)"
+PYTHON = f"{sys.executable} -I -S -c"
+
+
+class Yard:
+    """Where it is called, and where its paddocks are made."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / "here").mkdir()
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(root),
+            "PADDOCK_STATE": str(root / "state" / "paddock"),
+            "LANG": "C.UTF-8",
+        }
+
+    def command(self, *words: str) -> dict[str, Any]:
+        return {
+            "args": [sys.executable, "-P", "-m", "paddock", "bench", *words],
+            "env": self.env,
+            "cwd": self.root / "here",
+        }
+
+    def bench(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            **self.command(*words), capture_output=True, text=True, check=False, timeout=110
+        )
+
+    def report(self, *words: str) -> report.Report:
+        done = self.bench(*words, "--json")
+        assert done.returncode == 0, done.stderr
+        answer = json.loads(done.stdout)
+        assert Path(self.root / "here" / answer["page"]).read_text("utf-8").startswith("<!doctype")
+        return report.read(self.root / "here" / answer["report"])
+
+    def left(self) -> list[str]:
+        """Paddocks, processes and cgroups of it."""
+        state = self.root / "state"
+        pens = [each.name for each in state.iterdir()] if state.exists() else []
+        processes = list(leaks.commanded(str(self.root)))
+        label = label_of(Places(state / "paddock"))
+        groups = Path(directories_of()["memory"]).glob(f"{NAME}{label}-*")
+        return [*pens, *map(str, processes), *map(str, groups)]
+
+
+@pytest.fixture
+def yard(tmp_path: Path) -> Iterator[Yard]:
+    yard = Yard(tmp_path)
+    yield yard
+    until(lambda: not yard.left(), within_s=30)
+
+
+def figure(cell: report.Cell, name: str) -> float:
+    return next(one.middle for one in cell.figures if one.name == name)
+
+
+def test_a_grid_inside_a_ceiling(yard: Yard) -> None:
+    """The agents need 400 MiB: at 256 the first one ends its column, at 1 GiB all complete."""
+    found = yard.report(
+        *("stress", "--within", "3G", "--agents", "1,2", "--memory", "256M,1G"),
+        *("--every", "100ms", "--agent", f"{PYTHON} '{HOG}; import time; time.sleep(0.7)'"),
+    )
+    first, second, third, fourth = found.cells
+    assert (first.row, first.column) == ("1 agent", "256 MiB")
+    assert (figure(first, "completed"), figure(first, "OOM kills")) == (0, 1)
+    assert second.skipped == "an agent hit its wall with 1 agent"
+    for cell in (third, fourth):
+        assert (figure(cell, "completed"), figure(cell, "OOM kills")) == (100, 0)
+        assert 400 <= figure(cell, "peak of an agent") < 500
+    assert {curve.name for curve in fourth.curves} == {"agent-1", "agent-2", "host"}
+    assert max(value for _, value in fourth.curves[0].points) > 300, "the curve was sampled"
+    assert found.verdicts == ("256 MiB each: none completed", "1 GiB each: 2 at once completed")
+    assert found.settings["within"] == "3 GiB"
+
+
+def test_too_little_free_memory_ends_all(yard: Yard) -> None:
+    found = yard.report(
+        *("stress", "--within", "2G", "--floor", "1900M", "--agents", "1,2", "--memory", "1G"),
+        *("--every", "100ms", "--agent", f"{PYTHON} '{HOG}; import time; time.sleep(60)'"),
+    )
+    assert all(cell.skipped for cell in found.cells)
+    assert found.verdicts[0].startswith("stopped before its end: 1 agent of 1 GiB: only ")
+
+
+def test_a_baseline_says_what_walls_cost(yard: Yard) -> None:
+    agent = f"{PYTHON} 'x = bytearray(64 << 20); import time; time.sleep(0.6)'"
+    found = yard.report(
+        "baseline", "--agent", agent, "--rounds", "2", "--every", "100ms", "--memory", "256M"
+    )
+    assert found.kind == "resource-baseline"
+    bare, walls = found.cells
+    for cell in (bare, walls):
+        assert 64 <= figure(cell, "peak") < 120
+        assert figure(cell, "wall time") >= 0.6
+        assert cell.verdict.startswith("ended well")
+    assert any("× the bare time" in verdict for verdict in found.verdicts)
+    assert "too few to tell a leak" in walls.verdict
+
+
+def test_the_shipped_work_is_real_and_ends_well(yard: Yard) -> None:
+    [bare, walls] = yard.report("baseline", "--rounds", "1", "--every", "200ms").cells
+    assert bare.verdict == "ended well"
+    assert walls.verdict.startswith("ended well")
+    assert list((yard.root / "here").iterdir()) == [yard.root / "here/.paddock"]
+
+
+def test_less_of_a_core_takes_longer(yard: Yard) -> None:
+    busy = f"{PYTHON} 'import time\nwhile time.process_time() < 0.4: pass'"
+    found = yard.report(
+        "cpu", "--agent", busy, "--agents", "1", "--rounds", "1", "--cores", "0.2,unlimited"
+    )
+    little, all_of_it = found.cells
+    assert figure(little, "wall time") > 1.6, "0.4 s of a core are 2 s of a fifth of it"
+    assert figure(all_of_it, "completed") == 100
+    assert figure(little, "CPU wait") >= 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_whoever_breaks_it_off_leaves_nothing(yard: Yard, how: signal.Signals) -> None:
+    words = ("stress", "--within", "1G", "--agents", "1", "--memory", "64M", "--agent", "sleep 99")
+    child = subprocess.Popen(**yard.command(*words), stderr=subprocess.DEVNULL)
+    try:
+        until(lambda: leaks.commanded("sleep\0" + "99"), within_s=60)
+        child.send_signal(how)
+        assert child.wait(60) == 130
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_reports_are_compared(yard: Yard) -> None:
+    def made(name: str, *samples: float) -> str:
+        figures = (report.Figure(name="time", unit="s", samples=samples, better="lower"),)
+        one = report.Report(kind="x", paddock="1", made_at=0.0, machine={}, figures=figures)
+        report.write(one, yard.root / "here" / name)
+        return name
+
+    before, same = made("a.json", 10, 10, 10), made("b.json", 10.5, 10.4, 10.6)
+    worse = made("c.json", 12, 12, 12)
+    assert yard.bench("compare", before, same).returncode == 0
+    done = yard.bench("compare", before, worse)
+    assert done.returncode == 1
+    assert done.stdout == "time: 10 → 12 s (+20.0%): worse, by chance in 5.0% of cases\n"
+    assert json.loads(yard.bench("compare", before, worse, "--json").stdout)["worse"] == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("stress", "--agents", "0"), "not in the range"),
+        (("stress", "--agents", ""), "is no list such as"),
+        (("stress", "--memory", "1G,4"), "is not from 16 MiB"),
+        (("stress", "--agent", "echo 'open"), "cannot be read as a shell would"),
+        (("baseline", "--agent", " "), "says no command"),
+        (("baseline", "--agent", "true", "--matrix"), "say one"),
+        (("cpu", "--cores", "nan"), "is no number of cores"),
+        (("cpu", "--cores", "fast"), "is no number of cores"),
+        (("compare", "/nowhere.json", "/nowhere.json"), "No such file"),
+        (("stress", "--within", "1", "--agents", "1"), "is not from 64 MiB"),
+    ],
+)
+def test_bad_input_gets_one_line(yard: Yard, words: tuple[str, ...], told: str) -> None:
+    done = yard.bench(*words)
+    assert done.returncode == 2
+    assert told in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_command_that_is_not_there_is_said(yard: Yard) -> None:
+    found = yard.report("stress", "--agents", "1", "--memory", "64M", "--agent", "no-such-program")
+    assert "no-such-program" in found.cells[0].verdict
+    assert figure(found.cells[0], "completed") == 0
+
+
+def test_bare_runs_are_sampled_and_leave_nothing(tmp_path: Path) -> None:
+    done = run_bare(("sh", "-c", "sleep 77 & sleep 0.5; exit 3"), tmp_path, every_s=0.1)
+    assert done.code == 3
+    assert done.wall_s >= 0.5
+    assert len(done.memory) >= 2
+    until(lambda: not leaks.commanded("sleep\0" + "77"), within_s=10)
