@@ -12,7 +12,7 @@ GUEST := qemu-system-x86_64:qemu-system-x86 setpriv:util-linux /lib/systemd/syst
 # What containers are tried with. crun is not among them: podman would prefer it, and on a host with cgroup v1 and
 # v2 side by side it refuses to start anything.
 ENGINES := podman:podman runc:runc dockerd:docker.io containerd:containerd busybox:busybox-static
-.PHONY: help setup demo test test-vm chaos check lint fmt bench clean
+.PHONY: help setup demo test test-vm chaos hunt check lint fmt bench clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -41,6 +41,9 @@ test-vm: setup ## only the tests that need cgroup v2 or systemd, in a guest wher
 
 chaos: setup ## 200 rounds of random fleets with SIGKILL of the daemon (ROUNDS=, SEED= to change)
 	$(BIN)/python -m tests.chaos --rounds $(ROUNDS) --seed $(SEED)
+
+hunt: setup ## the properties for half an hour, with examples that nobody has tried yet
+	HYPOTHESIS_PROFILE=long $(BIN)/pytest -n 2 tests/properties --timeout 3600
 
 check: setup lint ## the quick loop: format, lint, types, imports, unit and architecture tests
 	$(BIN)/pytest -q tests/unit tests/architecture

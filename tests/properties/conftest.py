@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 
 from hypothesis import HealthCheck, Phase, settings
+from hypothesis.utils.conventions import not_set
+
+from tests.conftest import IN_CI
 
 # Without Phase.explain: it traces every line, which makes a failure take minutes to tell.
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
@@ -17,6 +20,8 @@ settings.register_profile(
     max_examples=60,
     stateful_step_count=40,
     suppress_health_check=SLOW_IS_NOT_WRONG,
+    derandomize=IN_CI,
+    database=None if IN_CI else not_set,
 )
 settings.register_profile(
     "long",
