@@ -62,6 +62,12 @@ class Outcome:
     def peaks_mib(self) -> tuple[float, ...]:
         return tuple(view.peak_bytes / MIB for view in self.views if view.peak_bytes)
 
+    @property
+    def took_s(self) -> tuple[float, ...]:
+        """How long each was there, as far as it was seen."""
+        seen = (one.memory for one in self.watched.runs.values() if one.memory)
+        return tuple(memory[-1][0] - memory[0][0] for memory in seen)
+
     def curves(self) -> tuple[Curve, ...]:
         agents = [
             Curve(name=view.name, unit="MiB", points=_rounded(self.watched.runs[view.id].memory))
@@ -114,11 +120,6 @@ def _check(watched: Watched, limits: Limits) -> None:
 
 def figures_of(outcome: Outcome, *, alone_s: float | None = None) -> tuple[Figure, ...]:
     """What S0 asks of a cell; `alone_s` is how long one agent takes by itself."""
-    took = tuple(
-        seen.memory[-1][0] - seen.memory[0][0]
-        for seen in outcome.watched.runs.values()
-        if seen.memory
-    )
     found = [
         Figure(name="completed", unit="%", samples=(100 * outcome.completed,), better="higher"),
         Figure(name="OOM kills", unit="", samples=(float(outcome.ooms),), better="lower"),
@@ -127,6 +128,6 @@ def figures_of(outcome: Outcome, *, alone_s: float | None = None) -> tuple[Figur
         Figure(name="swap", unit="%", samples=(outcome.watched.swap_percent,), better="lower"),
     ]
     if alone_s:
-        slowdown = tuple(seconds / alone_s for seconds in took)
+        slowdown = tuple(seconds / alone_s for seconds in outcome.took_s)
         found.append(Figure(name="slowdown", unit="×", samples=slowdown, better="lower"))
     return tuple(found)

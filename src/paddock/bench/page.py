@@ -24,7 +24,7 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .7rem; border-bottom: 1px solid var(--rule); text-align: right; }
 th[scope=row], caption { text-align: left; } caption { color: var(--dim); padding-bottom: .3rem; }
-td.text { text-align: left; }
+td.text { text-align: left; } .grids { display: flex; flex-wrap: wrap; gap: 0 2.5rem; }
 .grid td { border: 1px solid var(--back);
   background: hsl(var(--heat-hue) 70% 50% / calc(var(--heat, 0) * .6)); }
 .grid td.skipped { color: var(--dim); background: none; font-style: italic; }
@@ -92,7 +92,8 @@ def _table(figures: Iterable[Figure]) -> str:
 
 def _grids(cells: tuple[Cell, ...]) -> list[str]:
     names = dict.fromkeys(figure.name for cell in cells for figure in cell.figures)
-    return [plots.grid(cells, name) for name in names]
+    found = "".join(plots.grid(cells, name) for name in names)
+    return [f'<div class="grids">{found}</div>'] if found else []
 
 
 def _cell(cell: Cell) -> str:

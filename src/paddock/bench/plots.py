@@ -130,7 +130,8 @@ def _axes(top: float, last_s: float, unit: str) -> list[str]:
             f'<text x="{LEFT - 6}" y="{y + 4:.1f}" class="up">{number(top * share)}</text>'
         )
         x, at = _x(share), number(last_s * share)
-        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 8}" class="along">{at} s</text>')
+        where = "up" if quarter == 4 else "along"  # the last would be cut off
+        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 8}" class="{where}">{at} s</text>')
     parts.append(f'<text x="4" y="14" class="unit">{escape(unit)}</text>')
     return parts
 

@@ -77,7 +77,7 @@ def _column(
             tell(skip)
             continue
         if agents == 1 and outcome.completed == 1:
-            alone_s = outcome.wall_s
+            alone_s = max(outcome.took_s, default=None)
         cell = _cell(row, column, outcome, alone_s)
         cells.append(cell)
         tell(f"{row} of {column}: {cell.verdict}")
@@ -116,8 +116,9 @@ def _verdict(outcome: Outcome, alone_s: float | None) -> str:
         said.append(f"{outcome.ooms} hit their wall")
     if outcome.peaks_mib:
         said.append(f"peak {format_size(round(max(outcome.peaks_mib) * MIB))}")
-    if alone_s and outcome.wall_s > PRESSURE * alone_s:
-        said.append(f"pressure: {outcome.wall_s / alone_s:.1f} × as long as alone")
+    slowest = max(outcome.took_s, default=0.0)
+    if alone_s and slowest > PRESSURE * alone_s:
+        said.append(f"pressure: {slowest / alone_s:.1f} × as long as alone")
     others = [view for view in outcome.views if view.outcome not in _TOLD]
     if others:
         said.append(f"{others[0].name}: {others[0].because or others[0].outcome}")
