@@ -273,6 +273,7 @@ def _learned(fleet: Fleet, name: str, group: Group, last_run: str | None) -> Lea
         peak_bytes=int(largest),
         limit_bytes=size.limit_bytes,
         last_run=last_run,
+        histogram=tuple((int(used), round(time_s, 3)) for used, time_s in size.histogram.sizes()),
     )
 
 

@@ -2,83 +2,37 @@
 
 from __future__ import annotations
 
-import shlex
-import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from paddock.core.units import GIB, MIB, format_size
+from paddock.core.units import GIB, MIB
 
 from .exits import CommandError, ExitCode
-from .params import AGENT_SIZE, HOST_SIZE, DurationType, SizeType
+from .finding import history, shaped, wall_of, write_found
+from .measuring import (
+    AGENTS,
+    CORES,
+    EVERY,
+    MOST_AGENTS,
+    SIZES,
+    command_of,
+    keep,
+    measuring,
+    safely,
+    words_of,
+)
+from .params import AGENT_SIZE, HOST_SIZE, NumberType, SizeType
 from .printing import echo_json, note, safe
 
 if TYPE_CHECKING:
-    from paddock.bench.ceiling import Ceiling
     from paddock.bench.cpu import Cores
-    from paddock.bench.report import Report
 
-LEAST_EVERY_S: Final = 0.1
-MOST_EVERY_S: Final = 3600.0
-MOST_AGENTS: Final = 1000
+SHAPES: Final = ("steady", "bursty", "builds", "mixed")
 USUAL_AGENTS: Final = "1,2,4,6,8"
 USUAL_MEMORY: Final = "2G,4G,6G,8G"
 USUAL_CORES: Final = "0.5,1,2,unlimited"
-
-
-class EveryType(DurationType):
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        seconds = super().convert(value, param, ctx)
-        if not LEAST_EVERY_S <= seconds <= MOST_EVERY_S:
-            self.fail(f"{str(value)!r} is not from 100ms to 1h", param, ctx)
-        return seconds
-
-
-class ListType(click.ParamType[tuple[Any, ...]]):
-    """`1,2,4`: each read by a type of its own, in the order said, none twice."""
-
-    name = "list"
-
-    def __init__(self, each: click.ParamType[Any]) -> None:
-        self.each = each
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[Any, ...]:
-        if isinstance(value, tuple):
-            return value
-        words = [word.strip() for word in str(value).split(",")]
-        if not all(words):
-            self.fail(f"{str(value)!r} is no list such as 1,2,4", param, ctx)
-        return tuple(dict.fromkeys(self.each.convert(word, param, ctx) for word in words))
-
-
-class CoresType(click.ParamType[Any]):
-    name = "cores"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> Cores:
-        if value == "unlimited":
-            return "unlimited"
-        try:
-            number = float(value)
-        except ValueError:
-            number = 0.0
-        if not 0.01 <= number <= 1024:
-            self.fail(f"{str(value)!r} is no number of cores, and not unlimited", param, ctx)
-        return number
-
-
-EVERY: Final = EveryType()
-AGENTS: Final = ListType(click.IntRange(1, MOST_AGENTS))
-SIZES: Final = ListType(AGENT_SIZE)
 
 
 @click.group("bench")
@@ -94,23 +48,6 @@ def command() -> None:
       paddock bench stress --within 4G --agents 1,2,4 --memory 512M,1G
       paddock bench compare before.json after.json
     """
-
-
-def measuring(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that all measurements share."""
-    options = (
-        click.option("--agent", "agent", metavar="CMD", help="What an agent runs, as in a shell."),
-        click.option("--within", type=HOST_SIZE, help="All of it inside one cgroup of this size."),
-        click.option(
-            "--out",
-            type=click.Path(file_okay=False, path_type=Path),
-            help="Where reports go.  [default: .paddock/logs/benchmarks]",
-        ),
-        click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout."),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
 
 
 @command.command("baseline")
@@ -151,8 +88,8 @@ def baseline(
     if matrix:
         works = tuple(map(shipped, TASKS))
     if agent is not None:
-        works = (Work(name="agent", command=_words(agent), told=agent),)
-    with _limits(within) as ceiling:
+        works = (Work(name="agent", command=words_of(agent), told=agent),)
+    with safely(within) as ceiling:
         asked = Baseline(
             works=works,
             memory_bytes=memory,
@@ -161,7 +98,7 @@ def baseline(
             container=container,
             ceiling=ceiling,
         )
-        _keep(measure(asked, note), out, as_json=as_json)
+        keep(measure(asked, note), out, as_json=as_json)
 
 
 @command.command("stress")
@@ -200,21 +137,21 @@ def stress(
 
     usual = USUAL.free_mib if within is None else within / 8 / MIB
     limits = Limits(free_mib=usual if floor is None else floor / MIB)
-    with _limits(within) as ceiling:
+    with safely(within) as ceiling:
         grid = Grid(
-            command=_command(agent, "medium"),
+            command=command_of(agent, "medium"),
             agents=agents,
             memory_bytes=memory,
             every_s=every,
             ceiling=ceiling,
             limits=limits,
         )
-        _keep(measure(grid, note), out, as_json=as_json)
+        keep(measure(grid, note), out, as_json=as_json)
 
 
 @command.command("cpu")
 @measuring
-@click.option("--cores", type=ListType(CoresType()), default=USUAL_CORES, show_default=True)
+@click.option("--cores", type=CORES, default=USUAL_CORES, show_default=True)
 @click.option("--agents", type=click.IntRange(1, MOST_AGENTS), default=4, show_default=True)
 @click.option("--memory", type=AGENT_SIZE, default=GIB, help="Of each.  [default: 1G]")
 @click.option("--rounds", type=click.IntRange(1, 100), default=3, show_default=True)
@@ -237,16 +174,16 @@ def cpu(
     from paddock.bench.cpu import CpuGrid
     from paddock.bench.cpu import cpu as measure
 
-    with _limits(within) as ceiling:
+    with safely(within) as ceiling:
         grid = CpuGrid(
-            command=_command(agent, "small"),
+            command=command_of(agent, "small"),
             agents=agents,
             cores=cores,
             memory_bytes=memory,
             rounds=rounds,
             ceiling=ceiling,
         )
-        _keep(measure(grid, note), out, as_json=as_json)
+        keep(measure(grid, note), out, as_json=as_json)
 
 
 @command.command("compare")
@@ -281,59 +218,67 @@ def compare(before: Path, after: Path, as_json: bool) -> int:
     return ExitCode.ENDED_OTHERWISE if worse else ExitCode.DONE
 
 
-# -- shared -------------------------------------------------------------------------------------
+@command.command("find")
+@click.option(
+    "--within", type=HOST_SIZE, help="As if the host had only so much.  [default: all of it]"
+)
+@click.option("--shape", type=click.Choice(SHAPES), help="Of the agents.  [default: bursty]")
+@click.option("--from-history", is_flag=True, help="Agents as your own runs have been.")
+@click.option("--group", metavar="GROUP", help="With --from-history: only of this group.")
+@click.option("--rounds", type=click.IntRange(1, 1000), default=10, show_default=True)
+@click.option("--seconds", type=NumberType(1, 600), default=8.0, show_default=True, help="Each.")
+@click.option("--together", is_flag=True, help="All from their begin, so that peaks meet.")
+@click.option("--seed", type=click.IntRange(0, 2**31), default=1, show_default=True)
+@click.option("--write", is_flag=True, help="Put what was found into your configuration.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Where reports go.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def find(
+    within: int | None,
+    shape: str | None,
+    from_history: bool,
+    group: str | None,
+    rounds: int,
+    seconds: float,
+    together: bool,
+    seed: int,
+    write: bool,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """How many agents this machine really holds: found by trying, without a model or a token.
 
+    Processes live the memory of agents, squeezed in time, all at once inside a cgroup of what
+    agents may have, so that the rest of the machine is not touched. The largest number of which
+    none was killed is tried --rounds times.
 
-def _words(text: str) -> tuple[str, ...]:
-    try:
-        words = tuple(shlex.split(text))
-    except ValueError as error:
-        raise CommandError(f"--agent {text!r} cannot be read as a shell would: {error}") from None
-    if not words:
-        raise CommandError("--agent says no command")
-    return words
+    \b
+    Examples:
+      paddock bench find --within 4G --shape steady
+      paddock bench find --from-history --write
+    """
+    from paddock.bench.find import Asked, report_of
+    from paddock.bench.find import find as measure
 
-
-def _command(agent: str | None, task: str) -> tuple[str, ...]:
-    from paddock.bench.baseline import shipped
-
-    return _words(agent) if agent is not None else shipped(task).command
-
-
-@contextmanager
-def _limits(within: int | None) -> Iterator[Ceiling | None]:
-    """And what can go wrong with a measurement as a whole, in one line."""
-    from paddock.bench.ceiling import NoCeiling, a_ceiling
-    from paddock.bench.cells import Unsafe
-    from paddock.bench.pen import PenFailed
-
-    # Whoever ends us ends the paddock that was begun for it as well.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        if within is None:
-            yield None
-            return
-        note(f"everything happens inside {format_size(within)}")
-        with a_ceiling(within) as ceiling:
-            yield ceiling
-    except Unsafe as unsafe:
-        text = f"stopped to keep the machine safe: {unsafe}; try fewer agents, or --within"
-        raise CommandError(text, ExitCode.REFUSED) from None
-    except (NoCeiling, PenFailed) as error:
-        raise CommandError(str(error), ExitCode.REFUSED) from None
-
-
-def _keep(report: Report, out: Path | None, *, as_json: bool) -> None:
-    from paddock.bench import report as reports
-    from paddock.bench.page import page
-
-    path = reports.path_for(report.kind, out or reports.DIRECTORY, made_at=report.made_at)
-    reports.write(report, path)
-    seen = path.with_suffix(".html")
-    reports.write_whole(seen, page(report).encode())
-    if as_json:
-        echo_json({"report": str(path), "page": str(seen), "verdicts": report.verdicts})
-        return
-    for verdict in report.verdicts:
-        click.echo(safe(verdict))
-    click.echo(f"report: {path}\npage:   {seen}")
+    if shape is not None and from_history:
+        raise CommandError("--shape and --from-history each say what agents are like: say one")
+    if group is not None and not from_history:
+        raise CommandError("--group chooses from what was learned: say --from-history as well")
+    total, wall = wall_of(within)
+    of = shape or "bursty"
+    traces = history(group, seed=seed) if from_history else shaped(of, seed=seed)
+    asked = Asked(
+        traces=traces,
+        wall_bytes=wall,
+        total_bytes=total,
+        rounds=rounds,
+        seconds=seconds,
+        together=together,
+        seed=seed,
+    )
+    with safely(None):
+        found = measure(asked, note)
+    keep(
+        report_of(asked, found, of=group or "history" if from_history else of), out, as_json=as_json
+    )
+    if write:
+        write_found(asked, found)

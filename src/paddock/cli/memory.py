@@ -21,6 +21,8 @@ BAR_CELLS: Final = 20
 # So many make a history (`SizingPolicy.evidence`), unless they were too short to be looked at.
 MANY: Final = 10
 TOO_SHORT: Final = "its limit: too little was seen"
+SPREAD_CELLS: Final = 12
+_BLOCKS: Final = "▁▂▃▄▅▆▇█"
 _NEAR: Final = 0.75
 _CLOSE: Final = 0.9
 
@@ -40,6 +42,7 @@ _LEARNED: Final = (
     Column("counted with", right=True, gives_way=2, least=14),
     Column("most", right=True),
     Column("wall", right=True),
+    Column("time by size", leaves=3),
     Column("last run", gives_way=3, leaves=2),
 )
 
@@ -102,7 +105,27 @@ def _bar(share: float) -> Cell:
 def _learned_row(view: LearnedView) -> Row:
     most, wall = format_size(view.peak_bytes), format_size(view.limit_bytes)
     last = safe(view.last_run or "-")
-    return (safe(view.group), str(view.attempts), _counted_with(view), most, wall, last)
+    seen = _spread(view)
+    return (safe(view.group), str(view.attempts), _counted_with(view), most, wall, seen, last)
+
+
+def _spread(view: LearnedView) -> str:
+    """From nothing to the wall in steps, each as high as the part of the time that was spent there:
+    a group that stands at the left with a dot far right has bursts."""
+    total = sum(seconds for _, seconds in view.histogram)
+    if not total:
+        return ""
+    shares = [0.0] * SPREAD_CELLS
+    for used, seconds in view.histogram:
+        cell = min(SPREAD_CELLS - 1, int(used / view.limit_bytes * SPREAD_CELLS))
+        shares[cell] += seconds / total
+    return "".join(_height(share) for share in shares)
+
+
+def _height(share: float) -> str:
+    if share <= 0:
+        return "·"
+    return _BLOCKS[min(len(_BLOCKS) - 1, int(share * len(_BLOCKS)))]
 
 
 def _counted_with(view: LearnedView) -> str:

@@ -153,6 +153,8 @@ class LearnedView(msgspec.Struct, kw_only=True):
     peak_bytes: int
     limit_bytes: int
     last_run: str | None = None  # its name, as in a breaker
+    # How long which size was in use: (bytes, seconds), from small to large; old time counts less.
+    histogram: tuple[tuple[int, float], ...] = ()
 
 
 class MoveView(msgspec.Struct, kw_only=True):

@@ -406,6 +406,7 @@ class FakeClient:
                 peak_bytes=128 * MIB,
                 limit_bytes=GIB,
                 last_run=name,
+                histogram=((64 * MIB, 90.0), (128 * MIB, 10.0)),
             )
             for group, name in groups.items()
         )

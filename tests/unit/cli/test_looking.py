@@ -6,7 +6,7 @@ import pytest
 
 from paddock.cli.ends import OUTCOMES
 from paddock.cli.ls import ENDED_LISTED
-from paddock.cli.memory import _counted_with
+from paddock.cli.memory import _counted_with, _spread
 from paddock.cli.runs_table import runs_table
 from paddock.cli.status import Row, _lines
 from paddock.cli.why import _lines as why_lines
@@ -175,8 +175,32 @@ def test_memory_learned_says_what_groups_are_counted_with(
     daemon.add("implement")
     out = paddock("memory", "--learned").out
     assert out.splitlines()[1].split() == [
-        *("implement", "3", "its", "limit", "128", "MiB", "1", "GiB", "implement"),
+        *("implement", "3", "its", "limit", "128", "MiB", "1", "GiB", "█▁··········", "implement"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("histogram", "shown"),
+    [
+        ((), ""),
+        (((0, 0.0),), ""),
+        (((GIB, 5.0),), "···········█"),
+        (((2 * GIB, 5.0),), "···········█"),  # a wall that was lowered since
+        (((MIB, 50.0), (GIB // 2, 50.0)), "▅·····▅·····"),
+    ],
+)
+def test_time_by_size_is_seen_at_a_glance(
+    histogram: tuple[tuple[int, float], ...], shown: str
+) -> None:
+    view = LearnedView(
+        group="g",
+        attempts=1,
+        typical_bytes=None,
+        peak_bytes=GIB,
+        limit_bytes=GIB,
+        histogram=histogram,
+    )
+    assert _spread(view) == shown
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,151 @@
+"""What the measurements of `paddock bench` share: options, limits, and where reports go."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from paddock.core.units import format_size
+
+from .exits import CommandError, ExitCode
+from .params import AGENT_SIZE, HOST_SIZE, DurationType
+from .printing import echo_json, note, safe
+
+if TYPE_CHECKING:
+    from paddock.bench.ceiling import Ceiling
+    from paddock.bench.cpu import Cores
+    from paddock.bench.report import Report
+
+LEAST_EVERY_S: Final = 0.1
+MOST_EVERY_S: Final = 3600.0
+MOST_AGENTS: Final = 1000
+
+
+class EveryType(DurationType):
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        seconds = super().convert(value, param, ctx)
+        if not LEAST_EVERY_S <= seconds <= MOST_EVERY_S:
+            self.fail(f"{str(value)!r} is not from 100ms to 1h", param, ctx)
+        return seconds
+
+
+class ListType(click.ParamType[tuple[Any, ...]]):
+    """`1,2,4`: each read by a type of its own, in the order said, none twice."""
+
+    name = "list"
+
+    def __init__(self, each: click.ParamType[Any]) -> None:
+        self.each = each
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[Any, ...]:
+        if isinstance(value, tuple):
+            return value
+        words = [word.strip() for word in str(value).split(",")]
+        if not all(words):
+            self.fail(f"{str(value)!r} is no list such as 1,2,4", param, ctx)
+        return tuple(dict.fromkeys(self.each.convert(word, param, ctx) for word in words))
+
+
+class CoresType(click.ParamType[Any]):
+    name = "cores"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Cores:
+        if value == "unlimited":
+            return "unlimited"
+        try:
+            number = float(value)
+        except ValueError:
+            number = 0.0
+        if not 0.01 <= number <= 1024:
+            self.fail(f"{str(value)!r} is no number of cores, and not unlimited", param, ctx)
+        return number
+
+
+EVERY: Final = EveryType()
+AGENTS: Final = ListType(click.IntRange(1, MOST_AGENTS))
+SIZES: Final = ListType(AGENT_SIZE)
+CORES: Final = ListType(CoresType())
+
+
+def measuring(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that all measurements share."""
+    options = (
+        click.option("--agent", "agent", metavar="CMD", help="What an agent runs, as in a shell."),
+        click.option("--within", type=HOST_SIZE, help="All of it inside one cgroup of this size."),
+        click.option(
+            "--out",
+            type=click.Path(file_okay=False, path_type=Path),
+            help="Where reports go.  [default: .paddock/logs/benchmarks]",
+        ),
+        click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def words_of(text: str) -> tuple[str, ...]:
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise CommandError(f"--agent {text!r} cannot be read as a shell would: {error}") from None
+    if not words:
+        raise CommandError("--agent says no command")
+    return words
+
+
+def command_of(agent: str | None, task: str) -> tuple[str, ...]:
+    from paddock.bench.baseline import shipped
+
+    return words_of(agent) if agent is not None else shipped(task).command
+
+
+@contextmanager
+def safely(within: int | None) -> Iterator[Ceiling | None]:
+    """And what can go wrong with a measurement as a whole, in one line."""
+    from paddock.bench.ceiling import NoCeiling, a_ceiling
+    from paddock.bench.cells import Unsafe
+    from paddock.bench.pen import PenFailed
+
+    # Whoever ends us ends the paddock that was begun for it as well.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        if within is None:
+            yield None
+            return
+        note(f"everything happens inside {format_size(within)}")
+        with a_ceiling(within) as ceiling:
+            yield ceiling
+    except Unsafe as unsafe:
+        text = f"stopped to keep the machine safe: {unsafe}; try fewer agents, or --within"
+        raise CommandError(text, ExitCode.REFUSED) from None
+    except (NoCeiling, PenFailed) as error:
+        raise CommandError(str(error), ExitCode.REFUSED) from None
+
+
+def keep(report: Report, out: Path | None, *, as_json: bool) -> None:
+    from paddock.bench import report as reports
+    from paddock.bench.page import page
+
+    path = reports.path_for(report.kind, out or reports.DIRECTORY, made_at=report.made_at)
+    reports.write(report, path)
+    seen = path.with_suffix(".html")
+    reports.write_whole(seen, page(report).encode())
+    if as_json:
+        echo_json({"report": str(path), "page": str(seen), "verdicts": report.verdicts})
+        return
+    for verdict in report.verdicts:
+        click.echo(safe(verdict))
+    click.echo(f"report: {path}\npage:   {seen}")

@@ -1,0 +1,92 @@
+"""Values are put into a file that somebody wrote, and nothing else of it changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from paddock.config.layers import settings_of
+from paddock.config.settings import HOST_RESERVE, MAX_AGENTS, MEMORY_LIMIT
+from paddock.config.writing import NotWritten, with_values, write_values
+
+LIMIT, RESERVE = "sandbox.memory_limit", "sandbox.host_memory_reserve"
+AGENTS = "performance.max_concurrent_agents"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", "sandbox:\n  memory_limit: 2G\n"),
+        ("# mine\n", "# mine\nsandbox:\n  memory_limit: 2G\n"),
+        ("queue:\n  depth: 5", "queue:\n  depth: 5\nsandbox:\n  memory_limit: 2G\n"),
+        (
+            "sandbox:\n  memory_limit: 4G  # as asked\n  pids_limit: 9\n",
+            "sandbox:\n  memory_limit: 2G  # as asked\n  pids_limit: 9\n",
+        ),
+        ("sandbox:\n  memory_limit: '4G'\n", "sandbox:\n  memory_limit: 2G\n"),
+        ("sandbox:\n  memory_limit:\n", "sandbox:\n  memory_limit: 2G\n"),
+        (
+            "sandbox:\n    # walls\n    pids_limit: 9\n",
+            "sandbox:\n    # walls\n    memory_limit: 2G\n    pids_limit: 9\n",
+        ),
+        ("sandbox:\nqueue:\n  depth: 5\n", "sandbox:\n  memory_limit: 2G\nqueue:\n  depth: 5\n"),
+        ("sandbox: {pids_limit: 9}\n", "sandbox: {pids_limit: 9, memory_limit: 2G}\n"),
+        ("sandbox: {}\n", "sandbox: {memory_limit: 2G}\n"),
+        ("{queue: {depth: 5}}\n", "{queue: {depth: 5}, sandbox: {memory_limit: 2G}}\n"),
+        ("sandbox: {memory_limit: 4G}\n", "sandbox: {memory_limit: 2G}\n"),
+    ],
+)
+def test_one_value(before: str, after: str) -> None:
+    assert with_values(before, {LIMIT: "2G"}) == after
+
+
+def test_all_of_a_finding(tmp_path: Path) -> None:
+    path = tmp_path / "new/config.yaml"
+    values = {LIMIT: "2G", RESERVE: "8G", AGENTS: "6"}
+    write_values(path, values)
+    write_values(path, values)
+    settings = settings_of({"user": path})
+    assert settings[MEMORY_LIMIT] == 2 << 30
+    assert settings[HOST_RESERVE] == 8 << 30
+    assert settings[MAX_AGENTS] == 6
+    assert [each.name for each in path.parent.iterdir()] == ["config.yaml"]
+
+
+def test_rights_and_links_stay(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.yaml", tmp_path / "config.yaml"
+    real.write_text("queue: {depth: 5}\n", encoding="utf-8")
+    real.chmod(0o640)
+    link.symlink_to(real)
+    write_values(link, {LIMIT: "2G"})
+    assert link.is_symlink()
+    assert real.stat().st_mode & 0o777 == 0o640
+    assert "memory_limit" in real.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["- a\n- list\n", "sandbox: 5\n", "sandbox: [1]\n", "{ open", "a: b: c\n", "nosuch: 1\n"],
+)
+def test_what_is_no_configuration_is_left_alone(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(NotWritten) as caught:
+        write_values(path, {LIMIT: "2G"})
+    assert path.read_text(encoding="utf-8") == text
+    assert len(str(caught.value).splitlines()) == 1
+    assert [each.name for each in tmp_path.iterdir()] == ["config.yaml"]
+
+
+def test_what_would_not_be_allowed_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    with pytest.raises(NotWritten, match="would not be right"):
+        write_values(path, {LIMIT: "1"})
+    assert not path.exists()
+
+
+def test_binary_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_bytes(b"\xff\xfe\0")
+    with pytest.raises(NotWritten, match="cannot be read"):
+        write_values(path, {LIMIT: "2G"})
