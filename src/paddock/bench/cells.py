@@ -107,11 +107,11 @@ def _until_ended(pen: Pen, ids: Sequence[str], watched: Watched, limits: Limits)
         views = pen.views(ids, timeout_s=_LOOK_S)
         if all(view.state == "ended" for view in views):
             return views
-        _check(watched, limits)
+        check(watched, limits)
     raise PenFailed(f"not all of {len(ids)} runs ended within {LONGEST_S / 3600:g} h")
 
 
-def _check(watched: Watched, limits: Limits) -> None:
+def check(watched: Watched, limits: Limits) -> None:
     if watched.swap_percent > limits.swap_percent:
         raise Unsafe(f"{watched.swap_percent:.0f} % of swap are in use")
     if watched.least_free_mib < limits.free_mib:

@@ -186,6 +186,56 @@ def cpu(
         keep(measure(grid, note), out, as_json=as_json)
 
 
+@command.command("soak")
+@measuring
+@click.option("--hours", type=NumberType(0.001, 1000), default=8.0, show_default=True)
+@click.option("--agents", type=click.IntRange(1, MOST_AGENTS), default=2, show_default=True)
+@click.option("--runs", type=click.IntRange(1, 10_000_000), help="End after so many.")
+@click.option("--accelerated", is_flag=True, help="Very short agents, as many as there is time.")
+@click.option("--memory", type=AGENT_SIZE, default=GIB, help="Of each.  [default: 1G]")
+@click.option("--every", type=EVERY, default="5s", show_default=True, help="Between samples.")
+def soak(
+    agent: str | None,
+    within: int | None,
+    out: Path | None,
+    as_json: bool,
+    hours: float,
+    agents: int,
+    runs: int | None,
+    accelerated: bool,
+    memory: int,
+    every: float,
+) -> int:
+    """Agents for hours, and whether paddock itself grows: memory, descriptors, database, output.
+
+    Ends with 1 if the daemon or its keeper grew by more than 5 %.
+
+    \b
+    Examples:
+      paddock bench soak --hours 8 --agents 2
+      paddock bench soak --accelerated --hours 0.17 --runs 2000
+    """
+    from paddock.bench.soak import Soak, is_sound
+    from paddock.bench.soak import soak as measure
+
+    if agent is not None and accelerated:
+        raise CommandError("--accelerated has agents of its own: leave out --agent")
+    command = ("true",) if accelerated else command_of(agent, "medium")
+    with safely(within) as ceiling:
+        asked = Soak(
+            command=command,
+            seconds=hours * 3600,
+            agents=agents,
+            runs=runs,
+            memory_bytes=memory,
+            every_s=every,
+            ceiling=ceiling,
+        )
+        report = measure(asked, note)
+    keep(report, out, as_json=as_json)
+    return ExitCode.DONE if is_sound(report) else ExitCode.ENDED_OTHERWISE
+
+
 @command.command("compare")
 @click.argument("before", type=click.Path(path_type=Path))
 @click.argument("after", type=click.Path(path_type=Path))

@@ -152,6 +152,21 @@ def test_whoever_breaks_it_off_leaves_nothing(yard: Yard, how: signal.Signals) -
         child.wait()
 
 
+def test_a_soak_watches_paddock_itself(yard: Yard) -> None:
+    done = yard.bench(
+        *("soak", "--accelerated", "--hours", "0.02", "--runs", "30", "--every", "100ms"),
+        *("--within", "1G", "--memory", "32M", "--json"),
+    )
+    answer = json.loads(done.stdout)
+    found = report.read(yard.root / "here" / answer["report"])
+    assert found.verdicts[0].startswith("30 runs in ")
+    assert found.verdicts[0].endswith("all succeeded")
+    assert {curve.name for curve in found.curves} == {
+        *("daemon", "keeper", "descriptors", "database", "output")
+    }
+    assert all(value > 5 for _, value in found.curves[0].points)
+
+
 def test_reports_are_compared(yard: Yard) -> None:
     def made(name: str, *samples: float) -> str:
         figures = (report.Figure(name="time", unit="s", samples=samples, better="lower"),)

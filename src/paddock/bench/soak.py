@@ -1,0 +1,223 @@
+"""`bench soak`: agents for hours, and whether paddock itself grows meanwhile (DIAG-4).
+
+Accelerated it is many short agents instead of few long ones: what leaks a little with every run
+shows after minutes.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from paddock import __version__
+from paddock.wire.run_request import RunRequest
+
+from . import leak, machine
+from .ceiling import Ceiling
+from .cells import CONFIG, USUAL, Limits, check
+from .pen import Pen, a_pen
+from .report import Curve, Figure, Report
+from .stress import Tell
+from .watching import MIB, Watched, Watcher
+
+MOST_GROWTH: Final = 0.05  # of memory, from the second fifth of the time to the last
+LOOK_S: Final = 0.25
+TOLD_S: Final = 600.0
+WAITING: Final = 20  # runs in the queue, so that no slot is ever empty
+MEMORY: Final = ("daemon", "keeper")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Soak:
+    command: tuple[str, ...]
+    seconds: float
+    agents: int = 2
+    runs: int | None = None  # None: as many as the time holds
+    memory_bytes: int
+    every_s: float = 5.0
+    ceiling: Ceiling | None = None
+    limits: Limits = USUAL
+
+
+@dataclass(slots=True)
+class Growth:
+    """What is watched of paddock itself, over time."""
+
+    series: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+
+    def add(self, at_s: float, facts: dict[str, float]) -> None:
+        for name, value in facts.items():
+            self.series.setdefault(name, []).append((at_s, value))
+
+    def of(self, name: str) -> float:
+        """As a share of what it was when it had warmed up."""
+        values = [value for _, value in self.series.get(name, [])]
+        fifth = len(values) // 5
+        if not fifth:
+            return 0.0
+        before, after = median(values[fifth : 2 * fifth]), median(values[-fifth:])
+        return (after - before) / before if before else 0.0
+
+    def rise(self, name: str) -> float:
+        """Of the low points, in its own unit: runs under way hold some for a while."""
+        values = [value for _, value in self.series.get(name, [])]
+        fifth = len(values) // 5
+        return min(values[-fifth:]) - min(values[fifth : 2 * fifth]) if fifth else 0.0
+
+
+def soak(asked: Soak, tell: Tell) -> Report:
+    config = CONFIG.format(agents=asked.agents)
+    with a_pen(config, ceiling=asked.ceiling) as pen:
+        watcher = Watcher(pen, every_s=asked.every_s, ceiling=asked.ceiling)
+        with watcher as watched:
+            growth, ends, took_s = _run(asked, pen, watched, tell)
+    verdicts = judged(growth, ends, took_s)
+    return Report(
+        kind="soak",
+        paddock=__version__,
+        made_at=time.time(),
+        machine=machine.describe(),
+        settings={
+            "command": " ".join(asked.command),
+            "agents": asked.agents,
+            "hours": round(took_s / 3600, 3),
+        },
+        figures=tuple(_figures(growth, ends)),
+        curves=tuple(
+            Curve(name=name, unit=UNITS[name], points=tuple(points))
+            for name, points in growth.series.items()
+        ),
+        verdicts=tuple(verdicts),
+    )
+
+
+UNITS: Final = {
+    "daemon": "MiB",
+    "keeper": "MiB",
+    "descriptors": "",
+    "database": "MiB",
+    "output": "MiB",
+}
+
+
+def _run(asked: Soak, pen: Pen, watched: Watched, tell: Tell) -> tuple[Growth, Counter[str], float]:
+    growth, ends = Growth(), Counter[str]()
+    began = time.monotonic()
+    looked_at = told_at = -1e9
+    at_work: set[str] = set()
+    numbers = iter(range(asked.runs) if asked.runs is not None else _endless())
+    while True:
+        at_s = time.monotonic() - began
+        more = at_s < asked.seconds and _fill(asked, pen, at_work, numbers)
+        if not at_work and not more:
+            return growth, ends, at_s
+        ended = [view for view in pen.views(sorted(at_work)) if view.state == "ended"]
+        ends.update(str(view.outcome) for view in ended)
+        at_work -= {view.id for view in ended}
+        if at_s - looked_at >= asked.every_s:
+            growth.add(at_s, look(pen))
+            check(watched, asked.limits)
+            looked_at = at_s
+        if at_s - told_at >= TOLD_S:
+            tell(f"{at_s / 3600:.1f} h: {ends.total()} runs have ended, {len(at_work)} are there")
+            told_at = at_s
+        time.sleep(LOOK_S)
+
+
+def _endless() -> Iterator[int]:
+    number = 0
+    while True:
+        yield number
+        number += 1
+
+
+def _fill(asked: Soak, pen: Pen, at_work: set[str], numbers: Iterator[int]) -> bool:
+    """So that as many wait as may; whether there were any left."""
+    room = asked.agents + WAITING - len(at_work)
+    requests = [
+        RunRequest(
+            name=f"soak-{number}",
+            command=asked.command,
+            memory_bytes=asked.memory_bytes,
+            timeout_s="none",
+        )
+        for number, _ in zip(numbers, range(room), strict=False)
+    ]
+    if requests:
+        at_work |= {taken.id for taken in pen.submit(requests).runs}
+    return bool(requests) or room <= 0
+
+
+def look(pen: Pen) -> dict[str, float]:
+    view = pen.daemon()
+    pids = {"daemon": view.pid, "keeper": view.keeper_pid or 0}
+    state = pen.places
+    return {
+        **{name: _resident_mib(pid) for name, pid in pids.items()},
+        "descriptors": float(sum(map(_descriptors, pids.values()))),
+        "database": _size_mib([state.store, Path(f"{state.store}-wal")]),
+        "output": _size_mib(state.output.rglob("*")),
+    }
+
+
+def _resident_mib(pid: int) -> float:
+    try:
+        text = Path(f"/proc/{pid}/statm").read_text(encoding="ascii")
+    except OSError:
+        return 0.0
+    return int(text.split()[1]) * os.sysconf("SC_PAGESIZE") / MIB
+
+
+def _descriptors(pid: int) -> int:
+    try:
+        return len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208
+    except OSError:
+        return 0
+
+
+def _size_mib(paths: Iterator[Path] | list[Path]) -> float:
+    total = 0
+    for path in paths:
+        try:
+            total += path.stat().st_size
+        except OSError:
+            continue
+    return total / MIB
+
+
+def _figures(growth: Growth, ends: Counter[str]) -> Iterator[Figure]:
+    yield Figure(name="runs", unit="", samples=(float(ends.total()),))
+    for name in MEMORY:
+        samples = tuple(value for _, value in growth.series.get(name, []))
+        yield Figure(name=name, unit="MiB", samples=samples, better="lower")
+        yield Figure(name=f"growth of the {name}", unit="%", samples=(100 * growth.of(name),))
+    yield Figure(name="more descriptors", unit="", samples=(growth.rise("descriptors"),))
+
+
+def judged(growth: Growth, ends: Counter[str], took_s: float) -> list[str]:
+    wrong = {name: many for name, many in ends.items() if name != "succeeded"}
+    others = ", ".join(f"{many} {name}" for name, many in sorted(wrong.items())) or "all succeeded"
+    said = [f"{ends.total()} runs in {took_s / 3600:.2f} h: {others}"]
+    for name in MEMORY:
+        points = growth.series.get(name, [])
+        verdict = leak.judge([(at, value * MIB) for at, value in points])
+        share = growth.of(name)
+        word = "grew" if share > MOST_GROWTH else "did not grow"
+        said.append(f"the {name} {word}: {share:+.1%}; {verdict}")
+    more = growth.rise("descriptors")
+    said.append(f"descriptors: {more:+.0f}")
+    return said
+
+
+def is_sound(report: Report) -> bool:
+    """Whether it may be called passed: nothing grew, and every run ended well."""
+    growths = [report.figure(f"growth of the {name}") for name in MEMORY]
+    descriptors = report.figure("more descriptors")
+    grew = any(one is not None and one.middle > 100 * MOST_GROWTH for one in growths)
+    return not grew and (descriptors is None or descriptors.middle <= 0)
