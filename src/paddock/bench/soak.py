@@ -147,7 +147,7 @@ def _fill(asked: Soak, pen: Pen, at_work: set[str], numbers: Iterator[int]) -> b
             memory_bytes=asked.memory_bytes,
             timeout_s="none",
         )
-        for number, _ in zip(numbers, range(room), strict=False)
+        for _, number in zip(range(room), numbers, strict=False)  # in this order: none is lost
     ]
     if requests:
         at_work |= {taken.id for taken in pen.submit(requests).runs}

@@ -154,7 +154,7 @@ def test_whoever_breaks_it_off_leaves_nothing(yard: Yard, how: signal.Signals) -
 
 def test_a_soak_watches_paddock_itself(yard: Yard) -> None:
     done = yard.bench(
-        *("soak", "--accelerated", "--hours", "0.02", "--runs", "30", "--every", "100ms"),
+        *("soak", "--accelerated", "--hours", "1", "--runs", "30", "--every", "100ms"),
         *("--within", "1G", "--memory", "32M", "--json"),
     )
     answer = json.loads(done.stdout)
