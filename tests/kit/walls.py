@@ -46,11 +46,18 @@ async def removed(group: Group) -> None:
 
 
 class WalledStable(Stable):
-    """`home`: one that somebody lives in, and that stays."""
+    """`home`: one that somebody lives in, and that stays. `kind`: walls that do something else."""
 
     def __init__(
-        self, directory: Path, *, wall_bytes: int = GIB, home: Home | None = None, **settings: Any
+        self,
+        directory: Path,
+        *,
+        wall_bytes: int = GIB,
+        home: Home | None = None,
+        kind: type[CgroupContainment] = CgroupContainment,
+        **settings: Any,
     ) -> None:
+        self.kind = kind
         self.is_ours = home is None
         self.home = home or a_home()
         self.wall_bytes = wall_bytes
@@ -58,7 +65,7 @@ class WalledStable(Stable):
         super().__init__(directory)
 
     def connect(self, **more: Any) -> frozenset[Attempt]:
-        self.walls = CgroupContainment(self.home, **self.settings)
+        self.walls = self.kind(self.home, **self.settings)
         self.walls.set_wall(self.wall_bytes)
         return super().connect(containment=self.walls, **more)
 

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import time
 
 from paddock.cgroups.files import number, read_or_empty
 from paddock.cgroups.mounts import cgroups_of
-from paddock.core.events import Emptied, Exited, LimitPassed, Noticed, SpawnFailed, Started
+from paddock.core.events import (
+    Emptied,
+    Exited,
+    LimitPassed,
+    Noticed,
+    SpawnFailed,
+    Started,
+    StopFound,
+)
 from paddock.core.run import Attempt, Priority
 from paddock.core.units import MIB
 from paddock.drivers.attempts import attempt_of, name_of
+from paddock.drivers.local.containment.cgroup import CgroupContainment
 from tests.kit import leaks
 from tests.kit.keeping import PYTHON, agent
 from tests.kit.stable import CANCELLED
@@ -22,6 +32,7 @@ HOG = ("sh", "-c", "dd if=/dev/zero of=/dev/null bs=300M count=1; kill -9 $$")
 # bench/bench_walls.py says how soon: here a machine may be busy, and a guest ten times as slow.
 SOON_S = 5.0
 QUIET = ("sleep", "60")
+HERE = os.getpid()
 
 
 @within_walls()
@@ -103,6 +114,34 @@ async def test_fifteen_processes_some_in_new_sessions_are_gone_at_once(
     await stable.until(lambda: not stable.walls.pids(attempt))
     assert time.monotonic() - began < SOON_S
     await stable.hear(Exited, attempt)
+
+
+class DiesOfIt(CgroupContainment):
+    """A daemon that is killed in the moment in which it has struck; here, one in a fork."""
+
+    def kill(self, attempt: Attempt) -> bool:
+        struck = super().kill(attempt)
+        if os.getpid() != HERE:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return struck
+
+
+@within_walls(kind=DiesOfIt)
+async def test_why_it_was_struck_outlives_a_daemon_that_dies_as_it_strikes(
+    stable: WalledStable,
+) -> None:
+    attempt = stable.start(*QUIET, limit_bytes=64 * MIB)
+    await stable.hear(Started, attempt)
+    if (daemon := os.fork()) == 0:
+        stable.driver.kill(attempt, CANCELLED)
+        os._exit(1)  # it has not struck
+    assert os.waitpid(daemon, 0)[1] == signal.SIGKILL
+    stable.driver.close()
+    stable.heard.clear()
+    stable.connect()
+    await stable.hear(Exited, attempt)
+    found = [event for event in stable.heard if not isinstance(event, Started)]
+    assert [type(event) for event in found] == [StopFound, Exited]
 
 
 @within_walls(wall_bytes=200 * MIB)

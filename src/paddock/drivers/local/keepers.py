@@ -170,6 +170,11 @@ class Keepers:
         self._line.ask(do, then, **asked)
         return True
 
+    def say_now(self) -> None:
+        """What was asked is with the keeper before anything else is done, even if we die of it."""
+        if self._line is not None:
+            self._line.say_now()
+
     def _ping(self) -> None:
         """Who says nothing for long is taken for dead, even if it only stands still."""
         if not self._closed:

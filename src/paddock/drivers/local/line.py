@@ -38,6 +38,13 @@ class KeeperLine:
             self._flushing = True
             self._loop.call_soon(self._flush)
 
+    def say_now(self) -> None:
+        """What was asked goes out before the caller's next step, as far as the keeper takes it. A
+        line that turns out to be dead is dealt with in a turn of its own."""
+        if self._open:
+            with contextlib.suppress(KeeperGone):
+                self._client.flush()
+
     def _flush(self) -> None:
         self._flushing = False
         if self._open:

@@ -24,6 +24,9 @@ FREEZE_AGAIN_S: Final = 0.02
 STARTING_AGAIN_S: Final = 0.05
 # A keeper that stands still must not keep anybody alive: then we kill without it.
 KILL_HEARD_WITHIN_S: Final = 2.0
+# Of what the cgroup's kill has struck nothing is left then, as a rule. Looked for at once, the look
+# at all processes would take the cores from those that die.
+LOOK_AFTER_MS: Final = 50
 
 
 class Pressing:
@@ -62,7 +65,9 @@ class Pressing:
             answered({"sent": sent})
 
     def kill(self, life: Life, why: Stop) -> None:
-        """The keeper writes down why before it kills. May be asked again and again."""
+        """The cgroup is struck at once; the keeper looks later for who is left. But it is told first,
+        and why: what it was told counts even if we, or all of its processes, are gone by then. May
+        be asked again and again."""
         if life.phase is Phase.ORPHANED:
             self._containment.kill(life.attempt)
             self._orphans.hurry()
@@ -72,13 +77,21 @@ class Pressing:
             life.kill_heard = True
 
         life.kill_heard = False
-        reason = {"outcome": why.outcome, "because": why.because}
-        told = {} if why.outcome is None else {"why": reason}
-        disguised = self._marks.disguised(life.mark)
-        also = {"also": disguised} if disguised else {}
-        self._keepers.ask("kill_all", heard, attempt=life.mark, **told, **also)
+        self._keepers.ask("kill_all", heard, attempt=life.mark, **self._kill_facts(life, why))
+        self._keepers.say_now()
         self._containment.kill(life.attempt)
         _later(KILL_HEARD_WITHIN_S, lambda: self._kill_unheard(life))
+
+    def _kill_facts(self, life: Life, why: Stop) -> Message:
+        facts: Message = {}
+        if why.outcome is not None:
+            facts["why"] = {"outcome": why.outcome, "because": why.because}
+        if disguised := self._marks.disguised(life.mark):
+            facts["also"] = disguised
+        # One that is only asked for may not be in its cgroup yet: nobody else would strike it.
+        if life.phase is Phase.KEPT and self._containment.holds(life.attempt):
+            facts["after_ms"] = LOOK_AFTER_MS
+        return facts
 
     def _kill_unheard(self, life: Life) -> None:
         if life.kill_heard or life.is_over or life.phase is Phase.ORPHANED:

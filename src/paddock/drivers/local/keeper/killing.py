@@ -31,19 +31,24 @@ class Killing:
     """One `kill_all` under way: asked by a client, answered when nothing is left or time is up.
 
     `also`: processes that the daemon knows to be of this attempt, whatever mark they wear now.
+    `due_at`: when its next round is. The first may be later: the daemon has struck its cgroup.
     """
 
-    __slots__ = ("also", "attempt", "connection", "request", "round_s", "rounds", "struck", "until")
+    __slots__ = (
+        *("also", "attempt", "connection", "due_at", "request", "round_s", "rounds", "struck"),
+        "until",
+    )
 
     def __init__(
-        self, attempt: str, connection: Connection, request: object, also: list[tuple[int, int]]
+        self, attempt: str, connection: Connection, request: object, *, after_s: float = 0.0
     ) -> None:
         self.attempt, self.connection, self.request = attempt, connection, request
-        self.also = also
+        self.also: list[tuple[int, int]] = []
         self.rounds = 0
         self.round_s = ROUND_S
         self.struck: set[tuple[int, int]] = set()
-        self.until = time.monotonic() + AT_MOST_S
+        self.due_at = time.monotonic() + after_s
+        self.until = self.due_at + AT_MOST_S
 
     def note(self, left: list[Process]) -> None:
         """While all that is left was struck before it only dies: rounds are fewer then."""
@@ -58,22 +63,22 @@ class Killings:
     def __init__(self, children: Children) -> None:
         self._children = children
         self._killings: list[Killing] = []
-        self._next_round_at = 0.0
 
     def add(self, killing: Killing) -> None:
         self._killings.append(killing)
-        self._next_round_at = 0.0
 
     def wait_s(self, now: float) -> float | None:
-        return max(0.0, self._next_round_at - now) if self._killings else None
+        soonest = min((killing.due_at for killing in self._killings), default=None)
+        return None if soonest is None else max(0.0, soonest - now)
 
     def go_on(self, now: float) -> None:
         """One round for all that are being killed: a look at all processes costs milliseconds."""
-        if not self._killings or now < self._next_round_at:
+        due = [killing for killing in self._killings if killing.rounds or killing.due_at <= now]
+        if not any(killing.due_at <= now for killing in due):
             return
         members = self._children.census().members
         going: list[Killing] = []
-        for killing in self._killings:
+        for killing in due:
             left = members.get(killing.attempt, [])
             send_each(left, signal.SIGKILL)
             left += _still_there(killing, {one.pid for one in left})
@@ -87,13 +92,14 @@ class Killings:
                 continue
             pids = [[one.pid, one.start] for one in left]
             killing.connection.send({"id": killing.request, "ok": not pids, "left": pids})
-        self._killings = going
+        self._killings = [one for one in self._killings if one not in due] + going
         survivors = {killing.attempt for killing in going if killing.rounds > 1}
         if survivors and self._chase(survivors):
             for killing in going:
                 killing.round_s = ROUND_S
         pause_s = min((killing.round_s for killing in going), default=ROUND_S)
-        self._next_round_at = time.monotonic() + pause_s
+        for killing in going:
+            killing.due_at = time.monotonic() + pause_s
 
     def _strike_main(self, attempt: Attempt | None) -> None:
         """Whatever the look at all processes said of it. It is not reaped, so its pid is its own;

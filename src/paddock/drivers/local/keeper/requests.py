@@ -27,6 +27,7 @@ FOR_VISITORS = ("list", "members", "signal", "kill_all")
 # What an older daemon decided and may never have remembered: the kill is noted with its reason.
 FOR_THE_DEAD = ("forget", "kill_all")
 LIST_AT_MOST = 1000  # some 500 KB, far below what a message may have
+LATEST_LOOK_MS = 1000  # after a kill whose asker has struck already
 POLITE = (signal.SIGUSR1, signal.SIGUSR2)
 # A daemon's epoch is one more than its last, or than ours: whoever says much more is none, and
 # would lock out all that come after it.
@@ -157,8 +158,10 @@ class Requests:
         attempt, why = self._known(asked), stop_of(asked)
         if why is not None and why != attempt.stop:
             self._children.note_stop(attempt, why)
-        also = identities(asked, "also")
-        self._killings.add(Killing(attempt.name, connection, asked.get("id"), also))
+        after_s = number(asked, "after_ms", low=0, high=LATEST_LOOK_MS, default=0) / 1000
+        killing = Killing(attempt.name, connection, asked.get("id"), after_s=after_s)
+        killing.also = identities(asked, "also")
+        self._killings.add(killing)
 
     def _do_ping(self, connection: Connection, asked: Message) -> Message:
         """From now on silence for that long means that this daemon does nothing any more."""
