@@ -101,8 +101,8 @@ def started(
 
 
 def hog_s(walls: CgroupContainment, group: Group, n: int) -> float:
-    """From the first look that finds it at its wall until it is reaped; from its start, if both came
-    between two looks or the kernel keeps no peak."""
+    """From the first look that finds it at its wall until it is reaped; from its start, if both
+    came between two looks or the kernel keeps no peak."""
     since = time.perf_counter()
     attempt, hog = started(
         walls, f"hog{n}", "dd", "if=/dev/zero", "of=/dev/null", "bs=300M", "count=1"

@@ -15,17 +15,17 @@ import shutil
 import signal
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from paddock.core.run import Attempt, Exit
 from paddock.drivers.attempts import Checkpoints, instance_of, make_sign
 from paddock.drivers.container.clearing import Clearing
-from paddock.drivers.container.deeds import Deeds, patiently
+from paddock.drivers.container.deeds import Deeds
 from paddock.drivers.container.drain import drain_of
 from paddock.drivers.container.engine import Engine, EngineTrouble
 from paddock.drivers.container.fleet_wall import FleetWall
+from paddock.drivers.container.hearing import Hearing
 from paddock.drivers.container.holder import MOVER_LOCK
 from paddock.drivers.container.life import Life, Phase, Tell
 from paddock.drivers.container.looking import Looking
@@ -35,14 +35,12 @@ from paddock.drivers.container.naming import Names, boot_id, used_file
 from paddock.drivers.container.pressing import Pressing
 from paddock.drivers.container.processes import Process, look_at
 from paddock.drivers.container.settings import ContainerSettings
-from paddock.drivers.container.telling import Telling, exit_in
-from paddock.drivers.container.tether import Tether
+from paddock.drivers.container.telling import Telling
 from paddock.drivers.pouring import KEEP_ALL
 from paddock.drivers.watched import Toll
 from paddock.ports import Capture, Guarantees, Launch, Stop
 
 LOCK_WITHIN_S: Final = 5.0
-LOOK_ALONE_S: Final = 0.5  # at a container in a virtual machine
 
 log = logging.getLogger("paddock.container")
 
@@ -84,6 +82,7 @@ class ContainerDriver:
         )
         self._telling = Telling(over=self._life_over)
         self._looking = Looking()
+        self._hearing = Hearing(engine, self._telling, self._looking, self._deeds)
 
     def connect(self) -> None:
         """Waits at most for the holder's turn to end. May run in a thread."""
@@ -161,7 +160,7 @@ class ContainerDriver:
         try:
             shim = await self._making.make(life, wanted, opened=self._watch_output)
             if self._engine.shares_kernel:
-                life.tether = self._tether(life, shim)
+                life.tether = self._hearing.tether(life, shim)
                 self._making.finish_walls(life, life.tether.group)
                 self._looking.watch(life, life.tether.group)
             if life.stop is None:
@@ -185,12 +184,7 @@ class ContainerDriver:
             life.tether.say("go")
             return
         await self._making.begin_alone(life)
-        self._deeds.do(self._watch_alone, life)
-
-    def _tether(self, life: Life, shim: Process) -> Tether:
-        return Tether(
-            shim, life.box, rung=lambda: self._look(life), gone=lambda: self._shim_gone(life)
-        )
+        self._deeds.do(self._hearing.watch_alone, life)
 
     def _watch_output(self, life: Life) -> None:
         segment = self._names.segment(life.attempt)
@@ -202,69 +196,6 @@ class ContainerDriver:
             )
         except OSError as error:
             log.error("the output of %s cannot be read any more: %s", life.container, error)
-
-    # -- hearing --------------------------------------------------------------------------
-
-    def _look(self, life: Life, toll: Toll | None = None) -> None:
-        """At what the shim wrote down: news, or the same again."""
-        if life.phase is not Phase.BEGUN:
-            return
-        status = life.box.status()
-        if status == "" and life.tether is not None:
-            status = life.tether.last_word  # nothing could be written down
-        if status == "missing":
-            reason = "its program, in the image: not found"
-            self._telling.failed(life, reason, permanent=True)
-            return
-        known = exit_in(status)
-        if known is not None or status == "running":
-            self._telling.started(life)
-        if known is not None:
-            toll = toll or self._looking.toll(life, failed=known.code != 0)
-            self._telling.ended(life, known, toll)
-
-    def _shim_gone(self, life: Life) -> None:
-        """Somebody killed all of it, or it could not begin. The counters are read at once: the
-        engine is about to remove them."""
-        toll = self._looking.toll(life, failed=True)
-        life.untie()
-        self._look(life, toll)
-        if life.phase is Phase.BEGUN and life.exit is None:
-            self._deeds.do(self._ask_how_it_ended, life, toll)
-
-    async def _ask_how_it_ended(self, life: Life, toll: Toll) -> None:
-        try:
-            seen = await patiently(lambda: self._engine.inspect(life.container))
-        except EngineTrouble as error:
-            self._telling.lost(
-                life, f"its container is gone, and how it ended is not known: {error}"
-            )
-            return
-        if seen is not None and seen.oom and not toll.fleet_oom:
-            toll = replace(toll, oom=True)
-        killed = life.stop is not None or toll.oom or toll.fleet_oom
-        if life.box.status() == "" and not killed:
-            words = life.box.shell_words()
-            self._telling.failed(life, f"its container ended at once: {words}", permanent=False)
-        elif seen is None and not killed:
-            self._telling.lost(life, "its container was removed by somebody else")
-        else:  # the first process of a container dies of nothing but SIGKILL
-            self._telling.started(life)
-            self._telling.ended(life, Exit(signal=int(signal.SIGKILL)), toll)
-
-    async def _watch_alone(self, life: Life) -> None:
-        """Where no FIFO reaches in: look now and then."""
-        while life.phase is Phase.BEGUN and life.exit is None:
-            try:
-                seen = await self._engine.inspect(life.container)
-                self._look(life)
-                if seen is None or not seen.running:
-                    self._shim_gone(life)
-                    return
-                life.asked_bytes = await self._engine.used_bytes(life.container) or 0
-            except EngineTrouble as error:
-                log.warning("%s cannot be looked at: %s", life.container, error)
-            await asyncio.sleep(LOOK_ALONE_S)
 
     def _hear_trouble(self, trouble: str | None) -> None:
         self.trouble = trouble
@@ -352,27 +283,27 @@ class ContainerDriver:
             self._telling.started(life)
         self._telling.stop_found(life)
         if not self._engine.shares_kernel:
-            await self._watch_alone(life)
+            await self._hearing.watch_alone(life)
             return
         self._watch_output(life)
         shim = look_at(int(facts.get("pid", 0)))
         if shim is None or shim.state in "ZX" or shim.start != facts.get("start"):
-            self._shim_gone(life)
+            self._hearing.shim_gone(life)
             return
         await self._making.hold()
         try:
-            life.tether = self._tether(life, shim)
+            life.tether = self._hearing.tether(life, shim)
             self._looking.watch(life, life.tether.group)
         except OSError as error:  # its agent may have removed what we speak by
             if life.stop is not None:  # or it was killed meanwhile, by ourselves
-                self._shim_gone(life)
+                self._hearing.shim_gone(life)
                 return
             await self._pressing.kill_whole(life)
             self._telling.lost(life, f"it could not be taken over, and was killed: {error}")
             return
         if status == "":
             life.tether.say("go")
-        self._look(life)
+        self._hearing.look(life)
 
     # -- forgetting -----------------------------------------------------------------------
 

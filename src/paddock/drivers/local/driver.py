@@ -1,7 +1,8 @@
 """Attempts as processes of this machine: started and reaped by the keeper, heard of by the loop.
 
 Nothing here waits but `connect`. What a keeper says is turned into events by `Telling`; what the
-attempts write is moved by `Drain`; who has lost its keeper is looked after by `Orphans`.
+attempts write is moved by `Drain`; those that others began, or whose keeper died, are found by
+`Adopting` and looked after by `Orphans`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from paddock.core.run import Attempt
 from paddock.drivers.attempts import Checkpoints, instance_of, make_sign, remove, walls_of
+from paddock.drivers.local.adopting import Adopting
 from paddock.drivers.local.containment import Containment
 from paddock.drivers.local.containment.none import NoContainment
 from paddock.drivers.local.drain import raise_descriptors
@@ -78,6 +80,12 @@ class LocalDriver:
             self._checkpoints = Checkpoints(self._names.signs_of, Life.heeds, self._pressing.ask)
             self._telling = Telling(
                 self._names, self._containment, over=self._life_over, capture=self._capture
+            )
+            self._adopting = Adopting(
+                *(self._lives, self._keepers, self._estate, self._marks),
+                names=self._names,
+                orphans=self._orphans,
+                telling=self._telling,
             )
             records = self._keepers.connect()
             live.mkdir(mode=0o700, exist_ok=True)
@@ -164,7 +172,7 @@ class LocalDriver:
         if life.is_over:
             return
         if reply.get("ok"):
-            self._now_kept(life, reply)
+            self._adopting.now_kept(life, reply)
             self._telling.seen(life, reply)
             return
         permanent = reply.get("error") == "bad_request"
@@ -226,59 +234,12 @@ class LocalDriver:
 
     def adopt(self, tell: Tell) -> frozenset[Attempt]:
         """Told from the next turn of the loop on: first `StopFound`, then how it ended."""
-        loop = asyncio.get_running_loop()
         self._keepers.listen(self)
-        for mark, record in self._found.items():
-            life = self._adopted(mark, tell, record)
-            if life is not None:
-                self._now_kept(life, record)
-                loop.call_soon(self._tell_adopted, life, record)
-        self._found = {}
+        found, self._found = self._found, {}
         self._has_adopted = True
-        self._adopt_from_the_dead(tell)
+        self._adopting.adopt(found, tell)
         self._containment.adopt(self._lives)
         return frozenset(self._lives)
-
-    def _adopt_from_the_dead(self, tell: Tell) -> None:
-        loop = asyncio.get_running_loop()
-        records = self._estate.inherit(self._keepers.facts)
-        living = self._marks.living(self._names.instance)
-        for mark in sorted(set(records) | living):
-            life = self._adopted(mark, tell, records.get(mark, {}))
-            if life is not None:
-                loop.call_soon(self._orphan, life, records.get(mark), mark in living)
-        if self._estate.is_any:
-            self._adopt_begun(tell)
-        loop.call_soon(self._estate.tidy)
-
-    def _adopt_begun(self, tell: Tell) -> None:
-        """Those of which nothing is left but that they were begun. After a reboot that is no news:
-        whoever asks for them hears it from the one who knows that the machine was restarted."""
-        for attempt, fifo in self._names.left_fifos().items():
-            if attempt in self._lives:
-                continue
-            if not self._estate.died_in_this_boot:
-                fifo.unlink(missing_ok=True)
-                continue
-            life = self._adopted(self._names.mark(attempt), tell, {})
-            if life is not None:
-                asyncio.get_running_loop().call_soon(self._orphan, life, None, False)  # noqa: FBT003
-
-    def _adopted(self, mark: str, tell: Tell, record: Message) -> Life | None:
-        attempt = attempt_in(mark)
-        if attempt is None or attempt in self._lives:
-            return None
-        life = Life(attempt, mark, tell, record.get("limit_bytes", 0), Phase.ORPHANED)
-        life.has_signs = life.has_facts = True
-        self._lives[attempt] = life
-        self._estate.hold(mark)
-        return life
-
-    def _tell_adopted(self, life: Life, record: Message) -> None:
-        if record["state"] in ("running", "exited"):
-            self._telling.started(life)
-        self._telling.stop_found(life, record)
-        self._telling.seen(life, record)
 
     # -- forgetting -----------------------------------------------------------------------
 
@@ -322,7 +283,7 @@ class LocalDriver:
         elif life is None and record["state"] in ("exited", "spawn_failed"):
             self._keepers.ask("forget", attempt=record["attempt"])  # it did not hear us then
         elif life is not None and life.has_keeper:
-            self._now_kept(life, record)
+            self._adopting.now_kept(life, record)
             self._telling.seen(life, record)
 
     def keeper_came(self, *, the_same: bool) -> None:
@@ -343,23 +304,7 @@ class LocalDriver:
         if not self._has_adopted:
             self._found = {}  # `adopt` finds the journal
             return
-        kept = [life for life in self._lives.values() if life.kept or life.phase is Phase.ASKED]
-        records = self._estate.bury(facts, [life.mark for life in kept])
-        living = self._marks.census(kept, 0).members
-        for life in kept:
-            life.kept = False
-            begun = (
-                life.mark in records or life.mark in living or self._names.is_begun(life.attempt)
-            )
-            if life.phase is Phase.ASKED and not begun:
-                life.phase = Phase.WAITING
-                self._estate.forgot(life.mark)
-            elif not life.is_over:
-                self._orphan(life, records.get(life.mark), life.mark in living)
-        for attempt, fifo in self._names.left_fifos().items():
-            if attempt not in self._lives:  # it died before it heard that it may forget them
-                remove(str(fifo))
-        self._estate.tidy()
+        self._adopting.bury(facts)
 
     def no_keeper(self, reason: str) -> None:
         for life in list(self._lives.values()):
@@ -370,29 +315,6 @@ class LocalDriver:
         log.error("a newer daemon has taken over the keeper")
         self.close()
         self.on_superseded()
-
-    # -- without a keeper -----------------------------------------------------------------
-
-    def _orphan(self, life: Life, record: Message | None, alive: bool) -> None:  # noqa: FBT001
-        """`record`: the dead keeper's last word about it, if it wrote one."""
-        life.phase = Phase.ORPHANED
-        life.order = None
-        life.spare_fifo = ""
-        if record is not None:
-            self._telling.stop_found(life, record)
-            self._telling.seen(life, record | {"empty": not alive})
-        if life.is_over:
-            return
-        self._telling.watch_output(life)
-        self._telling.started(life)
-        life.missed = 0 if alive else 1
-        self._orphans.take(life)
-
-    def _now_kept(self, life: Life, record: Message) -> None:
-        life.phase = Phase.KEPT
-        life.kept = True
-        descriptor, keeper = record.get("fifo_fd", -1), self._keepers.pid
-        life.spare_fifo = f"/proc/{keeper}/fd/{descriptor}" if keeper and descriptor >= 0 else ""
 
     def _alive(self, attempt: Attempt) -> Life | None:
         """Whose main process has not ended, as far as is known."""

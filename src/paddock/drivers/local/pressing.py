@@ -65,9 +65,9 @@ class Pressing:
             answered({"sent": sent})
 
     def kill(self, life: Life, why: Stop) -> None:
-        """The cgroup is struck at once; the keeper looks later for who is left. But it is told first,
-        and why: what it was told counts even if we, or all of its processes, are gone by then. May
-        be asked again and again."""
+        """The cgroup is struck at once; the keeper looks later for who is left. But it is told
+        first, and why: that counts even if we, or all of its processes, are gone by then. May be
+        asked again and again."""
         if life.phase is Phase.ORPHANED:
             self._containment.kill(life.attempt)
             self._orphans.hurry()

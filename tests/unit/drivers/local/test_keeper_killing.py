@@ -48,7 +48,7 @@ def test_who_comes_anew_or_is_not_to_be_seen_is_looked_for_at_once() -> None:
 
 
 class Looks:
-    """Children of whom nobody is left, and a connection: what is looked at, and what is answered."""
+    """Children of whom nobody is left, and a connection: looks are counted, answers kept."""
 
     def __init__(self) -> None:
         self.attempts: dict[str, object] = {}
