@@ -264,7 +264,12 @@ def _next_step(fleet: Fleet, run: Run) -> None:
     done, names = run.steps_done, run.spec.steps
     text = f"step {names[done - 1]} is done ({done} of {len(names)}); {names[done]} is next"
     verdict = Verdict(Outcome.SUCCEEDED, text)
-    _requeue(fleet, run, verdict, delay_s=0.0)
+    # The policy may have changed under it: it would wait for ever.
+    too_large = cannot_ever_fit(run.limit_bytes, fleet.policy)
+    if too_large:
+        _end(fleet, run, Ended(fleet.now, Outcome.REFUSED, f"{text}; {too_large}"))
+    else:
+        _requeue(fleet, run, verdict, delay_s=0.0)
     _teach(fleet, run, verdict, ran_s=ran_s, wall_bytes=run.limit_bytes)
 
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 
 from paddock.core.actions import StartAttempt
-from paddock.core.events import CheckpointDeclined
+from paddock.core.events import CheckpointDeclined, PolicyChanged
 from paddock.core.invariants import violations
 from paddock.core.restore import owed
 from paddock.core.run import Ended, Outcome, Priority, Queued, RunSpec, Starting, StepDone
@@ -52,6 +52,18 @@ def test_one_after_the_other_each_in_an_attempt_of_its_own() -> None:
     yard.confirm()
     yard.end("a")
     assert yard.outcome("a") is Outcome.SUCCEEDED and yard["a"].steps_done == 3
+
+
+def test_one_that_has_grown_too_large_for_the_fleet_between_two_steps_does_not_wait_for_ever() -> (
+    None
+):
+    """Found by the properties: the wall was lowered while the first step ran."""
+    yard = begun(limit_bytes=10 * GIB)
+    yard.tell(PolicyChanged(yard.now, a_policy(reserve="8G")))
+    yard.end("a")
+    assert yard.outcome("a") is Outcome.REFUSED and yard["a"].steps_done == 1
+    because = yard.in_state("a", Ended).because
+    assert because.startswith("step build is done (1 of 3); test is next; its limit of 10 GiB can")
 
 
 def test_a_step_that_is_done_is_told_with_what_it_left_in_the_step_that_begins_the_next() -> None:
