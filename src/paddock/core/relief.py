@@ -93,7 +93,8 @@ def _emergency(fleet: Fleet) -> None:
         victims.append(as_candidate(fleet, run))
         need -= fleet.demand.used_by(run.id)
     if need > 0:
-        victims += choose(_killable(fleet), Bytes(need))
+        dying = bool(victims) or _anybody_just_killed(fleet)
+        victims += choose(_killable(fleet, dying=dying), Bytes(need))
     spared = _spared(fleet, victims)
     for victim in victims:
         text = because(victim, cause=fleet.ladder.because, spared=spared)
@@ -106,18 +107,26 @@ def _emergency(fleet: Fleet) -> None:
     )
 
 
-def _killable(fleet: Fleet) -> list[Candidate]:
+def _killable(fleet: Fleet, *, dying: bool) -> list[Candidate]:
     """Who frees something; the critical only when nobody else is left and the host is still at the
-    last step. From below it to the relief target is no way worth one of them.
+    last step. From below it to the relief target is no way worth one of them. Nor are they taken
+    together with the last other one: `dying` is one whose memory is on its way, and may be enough.
     """
     assert fleet.host is not None
     live = [run for run in fleet.live_runs() if isinstance(run.state, Starting | Running)]
     candidates = [as_candidate(fleet, run) for run in live]
     useful = [candidate for candidate in candidates if candidate.used_bytes > 0]
     lesser = [each for each in useful if each.priority is not Priority.CRITICAL]
-    if lesser or rung_of(fleet.host, fleet.policy.ladder) < Rung.EMERGENCY:
+    if lesser or dying or rung_of(fleet.host, fleet.policy.ladder) < Rung.EMERGENCY:
         return lesser
     return useful
+
+
+def _anybody_just_killed(fleet: Fleet) -> bool:
+    """For whatever reason, and not so long ago that it must be stuck in the kernel."""
+    since_at = fleet.now - fleet.policy.ladder.kill_round_s
+    killed = (fleet.runs[run].state for run in fleet.stopping)
+    return any(state.since_at > since_at for state in killed)
 
 
 def _still(fleet: Fleet, current: Round) -> list[Run]:

@@ -163,6 +163,38 @@ def test_the_critical_is_not_killed_on_the_way_from_the_last_step_to_the_target(
     assert [action.attempt.run for action in killed] == ["critical"]
 
 
+def a_yard_of_two() -> Yard:
+    """A critical run and one other, with a neighbour that is larger than both."""
+    yard = Yard(a_policy())
+    specs = [a_spec(p.word, memory="3G", priority=p, hard_timeout_s=1e6) for p in (CRITICAL, HIGH)]
+    yard.run(*specs)
+    yard.sample(critical="1G", high="1G")
+    return yard
+
+
+def test_the_critical_is_not_killed_together_with_the_last_other_that_is_on_its_way_out() -> None:
+    """Seen in the guest: that one was being stopped for memory as the last step was reached."""
+    yard = a_yard_of_two()
+    press(yard, 90.0)
+    press(yard, 90.0, after_s=5.0)
+    assert yard.in_state("high", Stopping).because.startswith("host memory at 90 %")
+    killed = only(press(yard, 97.0), KillAttempt)
+    assert [action.attempt.run for action in killed] == ["high"]
+    assert only(press(yard, 97.0, after_s=4.0), KillAttempt) == []
+    # It does not go: stuck in the kernel, it saves nobody any more.
+    killed = only(press(yard, 97.0, after_s=1.0), KillAttempt)
+    assert [action.attempt.run for action in killed] == ["critical"]
+
+
+def test_nor_with_one_that_somebody_else_has_just_killed() -> None:
+    yard = a_yard_of_two()
+    yard.cancel("high", force=True)
+    assert only(press(yard, 97.0), KillAttempt) == []
+    yard.end("high", None, signal=9)
+    killed = only(press(yard, 97.0), KillAttempt)  # and it was not enough
+    assert [action.attempt.run for action in killed] == ["critical"]
+
+
 def test_a_frozen_run_knows_why() -> None:
     yard = busy_yard()
     press(yard, 86.0)
