@@ -302,7 +302,9 @@ def _summary(examined: Examined, proofs: list[Proof] | None) -> str:
         parts.append(counted(hints, "hint"))
     if proofs is not None:
         held = sum(proof.verdict in ("held", "late") for proof in proofs)
-        parts.append(f"{held} of {counted(len(proofs), 'proof')} held")
         found: Counter[str] = Counter(proof.verdict for proof in proofs)
-        parts += [f"{found[word]} {word}" for word in _VERDICTS if word in found and word != "held"]
+        late = f" ({found['late']} of them late)" if found["late"] else ""
+        parts.append(f"{held} of {counted(len(proofs), 'proof')} held{late}")
+        others = [word for word in _VERDICTS if word in found and word not in ("held", "late")]
+        parts += [f"{found[word]} {word}" for word in others]
     return ", ".join(parts)

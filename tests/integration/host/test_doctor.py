@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -36,7 +37,7 @@ def test_without_walls_it_says_what_is_not_promised_and_proves_the_rest(tmp_path
         assert "memory wall  not promised: memory is only sampled" in done.stdout
         assert "soft memory limit  held: 96 MiB" in done.stdout
         assert "process limit  not promised" in done.stdout
-        assert "kill  held: 16 processes" in done.stdout
+        assert re.search("kill  (held|late): 16 processes", done.stdout), done.stdout
         assert "escape  not promised" in done.stdout
 
 

@@ -85,10 +85,18 @@ def test_walls_that_hold_are_said_to_hold() -> None:
     [
         ("hog", Scripted(), "memory wall", "broken", "still lives"),
         ("hog", Scripted(end=OTHERWISE), "memory wall", "broken", "exit code 2"),
-        ("hog", Scripted(end=LATER), "memory wall", "late", "after 3.00 s"),
+        ("hog", Scripted(end=LATER), "memory wall", "late", "after 3.00 s (1 s at most where"),
         ("neighbour", Scripted(end=OVER), "memory wall", "broken", "neighbour died"),
         ("bomb", Scripted("n1\nn100\nall\n"), "process limit", "broken", "100 of 100"),
         ("bomb", Scripted("", OTHERWISE), "process limit", "not proven", "it said"),
+        (
+            "bomb",
+            Scripted("n1\nn9\n"),
+            "process limit",
+            "not proven",
+            "none was refused: this host",
+        ),
+        ("bomb", Scripted("n1\nn30\nsh: fork: retry: no"), "process limit", "held", "after 30 of"),
         ("hog", Scripted("nothing"), "memory wall", "not proven", "did not begin"),
     ],
 )

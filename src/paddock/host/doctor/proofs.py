@@ -21,11 +21,12 @@ MIB: Final = 1 << 20
 WALL_BYTES: Final = 64 * MIB
 HOG_BYTES: Final = 96 * MIB
 PIDS: Final = 32
+# What shells say then: dash and busybox "can't fork" or "Cannot fork", bash "fork: retry: …".
+REFUSED: Final = "fork"
 FORKS: Final = 100
 SESSIONS: Final = 15
 LOOK_S: Final = 0.02
 WALL_S, KILL_S = 1.0, 2.0  # later than that is late, and said so
-STILL_S: Final = 1.5  # a bomb that gets no further for so long has been stopped
 MARK: Final = "CANARY_OF_DOCTOR"
 
 # Only sh, dd, sleep and setsid, so that they run in any container. dd touches all of its buffer.
@@ -184,9 +185,19 @@ def _judged(name: str, end: End | None, *, lives: bool, within_s: float) -> Proo
         return Proof(name, "broken", f"{what}: it ended otherwise: {end.text}", end.seconds)
     if not lives:
         return Proof(name, "broken", f"{what}: its neighbour died with it", end.seconds)
-    verdict: Verdict = "held" if end.seconds <= within_s else "late"
-    text = f"{what}: died alone after {end.seconds:.2f} s, its neighbour lives"
-    return Proof(name, verdict, text, end.seconds)
+    return _timed(
+        Proof(name, "held", f"{what}: died alone, its neighbour lives", end.seconds), within_s
+    )
+
+
+def _timed(proof: Proof, within_s: float) -> Proof:
+    """It held; whether in time. A slow machine is no broken wall, and no good one either."""
+    assert proof.seconds is not None
+    text = f"{proof.evidence}, after {proof.seconds:.2f} s"
+    if proof.seconds <= within_s:
+        return replace(proof, evidence=text)
+    text += f" ({within_s:.0f} s at most where a core is free: this host is slow, or busy just now)"
+    return replace(proof, verdict="late", evidence=text)
 
 
 # -- processes ----------------------------------------------------------------------------------
@@ -198,34 +209,34 @@ def _bomb(pen: Pen, watch: _Watch) -> Iterator[Proof]:
         return
     bomb = pen.start("bomb", BOMB, env={})
     _begun(bomb, watch, "n1")
-    watch.sees(_settled(bomb), watch.patience.begin_s)
-    got = max((int(word[1:]) for word in bomb.output().split() if _is_count(word)), default=0)
+    began = time.monotonic()
+    watch.sees(lambda: _has_blown(bomb), watch.patience.begin_s)
+    took = time.monotonic() - began
+    said = bomb.output()
+    got = max((int(word[1:]) for word in said.split() if _is_count(word)), default=0)
     bomb.kill()
-    if 0 < got < PIDS:
+    if got >= PIDS:
+        yield Proof("process limit", "broken", f"it got {got} of {FORKS} with {PIDS} allowed")
+    elif got == 0:
+        yield Proof("process limit", "not proven", f"it said {said[:80]!r}")
+    elif REFUSED in said.lower():
         text = f"stopped after {got} of {FORKS} forks, {PIDS} processes being allowed"
         yield Proof("process limit", "held", text)
-    elif got == 0:
-        yield Proof("process limit", "not proven", f"it said {bomb.output()[:80]!r}")
     else:
-        yield Proof("process limit", "broken", f"it got {got} of {FORKS} with {PIDS} allowed")
+        # Standing still for a while is what a slow machine looks like, too: seen under emulation.
+        text = f"it got {got} of {FORKS} forks in {took:.0f} s, and none was refused: this host is "
+        yield Proof("process limit", "not proven", f"{text}too slow; give it more time (--within)")
 
 
 def _is_count(word: str) -> bool:
     return word.startswith("n") and word[1:].isdigit()
 
 
-def _settled(bomb: Canary) -> Callable[[], bool]:
-    """It ended, got all, or gets no more: some shells try again and again for seconds."""
-    seen, since = "", time.monotonic()
-
-    def is_settled() -> bool:
-        nonlocal seen, since
-        said = bomb.output()
-        if said != seen:
-            seen, since = said, time.monotonic()
-        return bomb.ended() is not None or "all" in said or time.monotonic() > since + STILL_S
-
-    return is_settled
+def _has_blown(bomb: Canary) -> bool:
+    """It ended, got all, or was refused one: some shells then try again and again for seconds."""
+    over = bomb.ended() is not None
+    said = bomb.output()
+    return over or "all" in said.split() or REFUSED in said.lower()
 
 
 # -- killing ------------------------------------------------------------------------------------
@@ -249,8 +260,7 @@ def _crowd(pen: Pen, watch: _Watch) -> Iterator[Proof]:
         text = f"{what}: {len(marked(mark))} live {watch.patience.gone_s:.0f} s after the kill"
         yield Proof("kill", "broken", text)
         return
-    verdict: Verdict = "held" if took <= KILL_S else "late"
-    yield Proof("kill", verdict, f"{what}: gone {took:.2f} s after the kill", took)
+    yield _timed(Proof("kill", "held", f"{what}: gone with the kill", took), KILL_S)
 
 
 def _new_mark() -> str:
