@@ -26,6 +26,7 @@ class RunDefaults:
     """What a run gets when it says nothing."""
 
     limit_bytes: int
+    stream_limit_bytes: int  # of a run with steps that stream to each other
     memory_high: int | Share
     soft_limit_bytes: int
     cpu_limit: float | None  # None: unlimited
@@ -77,13 +78,8 @@ def to_policy(settings: Settings, total_bytes: int) -> Policy:
         queue_depth=settings[s.QUEUE_DEPTH],
         min_run_s=settings[s.MIN_RUN],
         max_preemptions=settings[s.MAX_PREEMPTIONS],
-        ladder=LadderPolicy(
-            skip_low=settings[s.SKIP_LOW],
-            queue=settings[s.LADDER_QUEUE],
-            preempt=settings[s.PREEMPT],
-            emergency=settings[s.EMERGENCY],
-            relief_target=settings[s.RELIEF_TARGET],
-        ),
+        free_floor_bytes=settings[s.FREE_FLOOR],
+        ladder=_ladder(settings),
         breaker=BreakerPolicy(
             failures=settings[s.BREAKER_FAILURES], window_s=settings[s.BREAKER_WINDOW]
         ),
@@ -91,13 +87,32 @@ def to_policy(settings: Settings, total_bytes: int) -> Policy:
     )
 
 
+def _ladder(settings: Settings) -> LadderPolicy:
+    floor = settings[s.FREE_FLOOR]
+    return LadderPolicy(
+        skip_low=settings[s.SKIP_LOW],
+        queue=settings[s.LADDER_QUEUE],
+        preempt=settings[s.PREEMPT],
+        emergency=settings[s.EMERGENCY],
+        relief_target=settings[s.RELIEF_TARGET],
+        skip_low_free_bytes=floor * 5 // 4,
+        queue_free_bytes=floor,
+        preempt_free_bytes=floor * 3 // 4,
+        emergency_free_bytes=floor * 3 // 8,
+    )
+
+
 def run_defaults(settings: Settings, total_bytes: int) -> RunDefaults:
     """The limit is what fits this host, where the usual one does not."""
     # What the core would admit, not only what the wall holds: a run that asked for nothing must
     # not be refused for what it never asked.
-    limit = min(settings[s.MEMORY_LIMIT], to_policy(settings, total_bytes).largest_bytes)
+    largest = to_policy(settings, total_bytes).largest_bytes
+    limit = min(settings[s.MEMORY_LIMIT], largest)
+    # Who makes agents smaller does not ask for larger streams; who sets this one, does.
+    said = settings.where(s.STREAM_MEMORY_LIMIT).source != s.BUILT_IN
     return RunDefaults(
         limit_bytes=limit,
+        stream_limit_bytes=min(settings[s.STREAM_MEMORY_LIMIT], largest if said else limit),
         memory_high=settings[s.MEMORY_HIGH],
         soft_limit_bytes=min(settings[s.SOFT_MEMORY_LIMIT], limit),
         cpu_limit=settings[s.CPU_LIMIT],

@@ -15,7 +15,18 @@ _LOW: Final = {
     "sandbox.cpu_limit": "1.0",
 }
 PROFILES: Final[Mapping[str, Mapping[str, str]]] = {
-    "tiny": {**_LOW, "sandbox.memory_limit": "400M", "queue.depth": "5"},
+    "tiny": {
+        **_LOW,
+        "sandbox.memory_limit": "400M",
+        "sandbox.stream_memory_limit": "512M",
+        "queue.depth": "5",
+        # Two agents side by side on 1 GiB: half of it for the host, or 15 % left free, would be
+        # one. Daemon and keeper hold 55 MiB there, and so 67 are left for others.
+        "sandbox.host_memory_reserve": "160M",
+        "ladder.queue": "85",
+        "ladder.preempt": "90",
+        "ladder.free_floor": "96M",
+    },
     "low": _LOW,
     "medium": {
         "performance.max_concurrent_agents": "5",
@@ -36,7 +47,7 @@ PROFILES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 ABOUT: Final[Mapping[str, str]] = {
-    "tiny": "a very small machine: agents of 400M on one core",
+    "tiny": "a very small machine, from 1 GiB on: two agents of 400M, on one core each",
     "low": "CI, or a small machine",
     "medium": "a developer's machine; the default",
     "high": "a large workstation",

@@ -167,6 +167,12 @@ SOFT_MEMORY_LIMIT: Final = Setting(
     "2G",
     "The limit where the host has no walls (plain processes); never above the hard one.",
 )
+STREAM_MEMORY_LIMIT: Final = Setting(
+    "sandbox.stream_memory_limit",
+    AGENT_SIZE,
+    "512M",
+    "The wall of a run with steps that stream. Unless it is set, never above `memory_limit`.",
+)
 CPU_LIMIT: Final = Setting(
     "sandbox.cpu_limit",
     OrWord("unlimited", CPUS),
@@ -257,6 +263,14 @@ RELIEF_TARGET: Final = Setting(
     "75",
     "Percent of memory in use at which relief is enough; below preempt.",
     Stricter.LOWER,
+)
+FREE_FLOOR: Final = Setting(
+    "ladder.free_floor",
+    Size(32 * MIB, 1024 * GIB),
+    "512M",
+    "Free memory at which nothing starts, whatever the percentage. The other steps have theirs at "
+    "5/4, 3/4 and 3/8 of it.",
+    Stricter.HIGHER,
 )
 QUEUE_DEPTH: Final = Setting(
     "queue.depth",

@@ -25,8 +25,6 @@ AgainWord = Literal["replay", "seek"]
 DriverWord = Literal["auto", "local", "container", "kubernetes", "fake"]
 
 
-STREAM_BYTES: Final = 512 << 20  # STEP-2
-
 _INTERPRETER: Final = re.compile(
     r"(ba|da|z|k|fi)?sh|python[0-9.]*|node(js)?|perl|ruby|deno|bun|env", re.ASCII
 )
@@ -141,9 +139,9 @@ def to_spec(
 
 
 def limit_bytes(request: RunRequest, defaults: RunDefaults) -> int:
-    """Its wall. Steps that stream to each other share a smaller one, unless more is said."""
+    """Its wall. Steps that stream to each other share one of their own, unless more is said."""
     if request.memory_bytes is None and any(step.stream for step in request.steps):
-        return min(defaults.limit_bytes, STREAM_BYTES)
+        return defaults.stream_limit_bytes  # STEP-2
     return request.memory_bytes or defaults.limit_bytes
 
 

@@ -24,6 +24,7 @@ def test_the_documented_file_means_what_is_built_in() -> None:
     assert all(found[setting] == setting.built_in() for setting in s.SETTINGS)
     # Settings that came after that file was written.
     since = {s.MIN_RUN, s.MAX_PREEMPTIONS, s.CONTAINMENT, s.TOOL_SHARE, *CONTAINERS}
+    since |= {s.FREE_FLOOR, s.STREAM_MEMORY_LIMIT}
     assert {each for each in s.SETTINGS if not found.where(each).explicit} == since
 
 

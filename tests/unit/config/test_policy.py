@@ -175,3 +175,35 @@ def test_tool_walls_are_kept() -> None:
     text = "sandbox: {tool_walls: [{command: 'cargo*', memory: 6G, lease: build}]}"
     (wall,) = run_defaults(settings(text), 64 * GIB).tool_walls
     assert wall == ToolWall(command="cargo*", memory_bytes=6 * GIB, lease="build")
+
+
+def test_the_floors_of_all_steps_go_with_one() -> None:
+    policy = to_policy(settings("ladder: {free_floor: 128M}"), 16 * GIB)
+    ladder = policy.ladder
+    floors = (ladder.skip_low_free_bytes, ladder.queue_free_bytes, ladder.preempt_free_bytes)
+    assert (*floors, ladder.emergency_free_bytes) == (160 * MIB, 128 * MIB, 96 * MIB, 48 * MIB)
+    assert policy.free_floor_bytes == 128 * MIB
+
+
+@pytest.mark.parametrize(
+    ("text", "megabytes"),
+    [
+        ("", 512),
+        ("sandbox: {memory_limit: 256M}", 256),  # who makes agents smaller wants no larger streams
+        ("sandbox: {memory_limit: 256M, stream_memory_limit: 300M}", 300),
+        ("performance_profile: tiny", 512),
+        ("sandbox: {stream_memory_limit: 100G}", 8 * 1024),
+    ],
+)
+def test_streams_have_a_wall_of_their_own(text: str, megabytes: int) -> None:
+    assert run_defaults(settings(text), 16 * GIB).stream_limit_bytes == megabytes * MIB
+
+
+def test_tiny_has_room_for_two_of_its_agents_on_one_gib() -> None:
+    found = settings(profile="tiny")
+    policy, limit = to_policy(found, GIB), run_defaults(found, GIB).limit_bytes
+    assert limit == 400 * MIB
+    assert policy.wall_bytes >= 2 * limit
+    # Daemon and keeper are there too.
+    assert GIB - policy.floor_bytes - 2 * limit >= 100 * MIB
+    assert list(notes(found, GIB)) == []
