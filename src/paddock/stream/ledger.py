@@ -37,6 +37,7 @@ class Link:
 
     __slots__ = (
         *("acked", "base", "has_no_disk", "index", "kept", "number", "past", "reached", "sealed"),
+        "zeros",
     )
 
     def __init__(self, index: int) -> None:
@@ -45,6 +46,7 @@ class Link:
         self.past: list[Chunk] | None = []  # sealed from `base` on; None once nobody replays
         self.has_no_disk = False  # its writer waits for room, be the queue full or not
         self.reached = 0  # below it an earlier life may have been
+        self.zeros = 0  # times that it began at zero, as the journal has them
         self.forget()
 
     def forget(self) -> None:
@@ -92,7 +94,28 @@ class Ledger:
             gone += self._finish(record["done"])
         if "zero" in record:
             gone += self._zero(self.links[record["zero"]])
+        if "from" in record:
+            self._begin(record["from"])
+        if "upto" in record:
+            self._stand(record["upto"])
         return gone
+
+    def _begin(self, said: Record) -> None:
+        """What was before it is in no journal any more."""
+        link = self.links[said["link"]]
+        link.number, link.sealed = int(said["n"]), int(said["at"])
+
+    def _stand(self, said: Record) -> None:
+        link = self.links[said["link"]]
+        while link.kept and link.kept[0].number < said["kept"]:
+            link.kept.popleft()
+        link.acked, link.reached = int(said["acked"]), int(said["reached"])
+        self._begin_output_at(link, int(said["base"]))
+
+    def _begin_output_at(self, link: Link, base: int) -> None:
+        link.base = base
+        if link.past is not None:
+            link.past = [chunk for chunk in link.past if chunk.at >= base]
 
     def _seal(self, said: Record) -> None:
         link = self.links[said["link"]]
@@ -112,10 +135,7 @@ class Ledger:
         while link.kept and link.kept[0].end <= link.acked:
             gone.append((link, link.kept.popleft()))
         if said.get("out") is not None:
-            after = self.links[link.index + 1]
-            after.base = int(said["out"])
-            if after.past is not None:
-                after.past = [chunk for chunk in after.past if chunk.at >= after.base]
+            self._begin_output_at(self.links[link.index + 1], int(said["out"]))
         return gone
 
     def _finish(self, step: int) -> list[tuple[Link, Chunk]]:
@@ -130,6 +150,7 @@ class Ledger:
     def _zero(self, link: Link) -> list[tuple[Link, Chunk]]:
         gone = [(link, chunk) for chunk in link.kept]
         link.reached = max(link.reached, link.sealed)
+        link.zeros += 1
         link.forget()
         self.done.discard(link.index)
         return gone

@@ -7,7 +7,7 @@ import os
 
 from .chunks import OpenChunk
 from .ends import DAMAGED, Trouble
-from .journal import Journal
+from .journal import NEW_NAME, Journal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,6 +101,8 @@ class Spool:
                 os.unlink(self.path(link, chunk))
             except FileNotFoundError:
                 pass
+        if self._journal.is_long:
+            self._journal.shorten(self.ledger)
 
     # -- after a kill -------------------------------------------------------------------------
 
@@ -118,7 +120,8 @@ class Spool:
         wanted = {self.path(link, chunk) for link in self.ledger.links for chunk in link.kept}
         for name in os.listdir(self._directory):
             path = os.path.join(self._directory, name)
-            if name.endswith((SUFFIX, OPEN_SUFFIX)) and path not in wanted:
+            is_ours = name.endswith((SUFFIX, OPEN_SUFFIX)) or name == NEW_NAME
+            if is_ours and path not in wanted:
                 os.unlink(path)
 
     def lost(self, name: str, chunk: Chunk) -> Trouble:

@@ -1,6 +1,7 @@
 """A relay that is killed at its nth touch of the outside: `python mortal.py ROOM NTH [STAGE.json]`.
 
-Every read, write, sync, rename, start is a place to die before; with NTH below 0, after.
+Every read, write, sync, rename, start is a place to die before; with NTH below 0, after; with 0 it
+lives. LONG_BYTES in the environment is from where on its journal is shortened.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ TOUCHES = (
 
 def main(room: str, nth: int, words: list[str]) -> int:
     sys.path.append(room.rpartition("/")[0])
-    from stream import relay  # type: ignore[import-not-found]
+    from stream import relay, shortening  # type: ignore[import-not-found]
 
+    shortening.LONG_BYTES = int(os.environ.get("LONG_BYTES", shortening.LONG_BYTES))
     left = [abs(nth)]
 
     def mortal(real: Callable[..., Any]) -> Callable[..., Any]:
