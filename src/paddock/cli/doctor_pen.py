@@ -122,7 +122,8 @@ class RunPen:
                 raise NotNow(f"it was not started within {self.start_s:.0f} s: {view.waits_for}")
             time.sleep(LOOK_S)
         if view.state == "ended" and view.outcome in ("spawn_failed", "refused"):
-            raise NotNow(f"it could not be started: {view.because}")
+            said = "was refused: " if view.outcome == "refused" else ""
+            raise NotNow(f"it {said}{view.because}")  # which says that it could not be started
 
     def close(self) -> None:
         if self._asked is not None:

@@ -52,9 +52,9 @@ def test_an_exit_while_no_daemon_is_there_is_told_to_the_next(kept: Keeping) -> 
         (["true"], {"cwd": "/no/such/place"}, "directory cannot be entered: /no/such/place", 125),
         (["true"], {"cgroups": ["/no/cgroup.procs"]}, "joined: /no/cgroup.procs", 125),
         (["true"], {"cgroups": ["/dev/full"]}, "joined: /dev/full", 125),
-        (["true"], {"stdin": "/no/such/file"}, "could not be started", None),
+        (["true"], {"stdin": "/no/such/file"}, "/no/such/file: No such file", None),
         (["true"], {"stdin": "/dev/zero"}, "stdin must be a regular file", None),
-        (["true"], {"fifo": "/no/such/place/fifo"}, "could not be started", None),
+        (["true"], {"fifo": "/no/such/place/fifo"}, "/no/such/place: No such file", None),
         (["true", "x" * 200_000], {}, "Argument list too long", None),
     ],
 )
@@ -67,6 +67,7 @@ def test_a_failure_to_start_is_no_exit(
         ended = kept.ended(attempt)
         assert ended["state"] == "spawn_failed"
         assert reason in ended["reason"]
+        assert "could not be started" not in ended["reason"], "who tells of it says that"
         assert ended["exit_code"] == code
     told = [(event["attempt"], event["state"]) for event in kept.client.events]
     assert told == [("sh", "spawn_failed"), ("bash", "spawn_failed")], "never said to be running"

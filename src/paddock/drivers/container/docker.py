@@ -7,13 +7,13 @@ environment travels in a request's body, not in anybody's arguments.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
 from paddock.drivers.container.engine import EngineTrouble, Order, Seen
+from paddock.drivers.container.engines import EngineFacts, facts_of_docker, refuse_unfit
 from paddock.drivers.container.unix_http import Answer, NoAnswer, ask, request_bytes
 
 VERSION: Final = "/v1.41"  # docker 20.10 (2020) and podman 3 know it
@@ -25,8 +25,10 @@ class DockerEngine:
     kind = "docker"
     shares_kernel = True
 
-    def __init__(self, socket: str = SOCKET) -> None:
+    def __init__(self, socket: str = SOCKET, *, unfit: str | None = None) -> None:
+        """`unfit`: why it is not asked at all."""
         self._socket = socket
+        self._unfit = unfit
         self._version = ""
         self._cgroups = ""
         self._cgroup_driver = ""
@@ -44,8 +46,7 @@ class DockerEngine:
         self._cgroup_driver = str(info.get("CgroupDriver", ""))
         self._version = str(info.get("ServerVersion", ""))
         self._cgroups = str(info.get("CgroupVersion", ""))
-        refuse_other_kernel(info, self.kind)
-        refuse_without_walls(info, self.kind)
+        refuse_unfit(await self._facts(info), self.kind)
         if not image:
             raise EngineTrouble(
                 "no image is configured: set sandbox.container_image, as in agents:1",
@@ -97,10 +98,15 @@ class DockerEngine:
 
     # -- how it is asked ------------------------------------------------------------------
 
+    async def _facts(self, info: Mapping[str, Any]) -> EngineFacts:
+        return facts_of_docker(info)
+
     def _peculiarities(self) -> dict[str, Any]:
         return {"soft_limit": self._cgroups == "1"}
 
     async def _ask(self, method: str, path: str, body: object = None) -> Answer:
+        if self._unfit is not None:
+            raise EngineTrouble(self._unfit, permanent=True)
         try:
             request = request_bytes(method, f"{VERSION}{path}", body)
             return await ask(self._socket, request, within_s=WITHIN_S)
@@ -205,27 +211,6 @@ def used_in(told: Any) -> int | None:
     stats = memory.get("stats") or {}
     cache = stats.get("total_inactive_file", stats.get("inactive_file", 0))
     return max(0, int(memory["usage"]) - int(cache))
-
-
-def refuse_other_kernel(info: Mapping[str, Any], program: str) -> None:
-    """Docker Desktop and its like: FIFOs and cgroup files of this host do not reach in there."""
-    told = str(info.get("KernelVersion", ""))
-    if told and told != os.uname().release:
-        raise EngineTrouble(
-            f"{program} runs containers in a virtual machine (kernel {told}); paddock needs them on"
-            " this one. Run paddock inside it, or use --driver local",
-            permanent=True,
-        )
-
-
-def refuse_without_walls(info: Mapping[str, Any], program: str) -> None:
-    lacking = [name for name in ("MemoryLimit", "PidsLimit") if info.get(name) is False]
-    if lacking:
-        raise EngineTrouble(
-            f"{program} cannot limit {' and '.join(lacking)} here (no such cgroup controller);"
-            " give it one, or use --driver local",
-            permanent=True,
-        )
 
 
 def socket_of(environment: Mapping[str, str]) -> str:

@@ -17,8 +17,10 @@ from typing import Any, Final
 
 from paddock.drivers.container.docker import VERSION, WITHIN_S, DockerEngine, seen_in
 from paddock.drivers.container.engine import EngineTrouble, Seen
+from paddock.drivers.container.engines import EngineFacts, facts_of_podman, far_away, local_only
 from paddock.drivers.container.unix_http import Answer, NoAnswer, ask, request_bytes
 
+LIBPOD: Final = "/v4.0.0/libpod"
 IDLE_S: Final = 60  # then a service that no daemon asks any more ends by itself
 LONGEST_SOCKET: Final = 107
 UP_WITHIN_S: Final = 30.0  # 0.1 s usually; the first use of a store takes longer
@@ -39,13 +41,15 @@ class PodmanEngine(DockerEngine):
         environment: Mapping[str, str] | None = None,
         idle_s: int = IDLE_S,
     ) -> None:
-        super().__init__()
+        environment = os.environ if environment is None else environment
+        super().__init__(unfit=far_away(environment, self.kind))
         serve = (*command, "system", "service", "--time", str(idle_s))
-        self._service = Service(directory, command=serve, environment=environment or os.environ)
+        environment = local_only(environment, self.kind)
+        self._service = Service(directory, command=serve, environment=environment)
 
     async def inspect(self, name: str) -> Seen | None:
         """Its own inspect: `OOMKilled` is false in 4.3.1, and says where conmon's `oom` file is."""
-        answer = await self._ask("GET", f"/containers/{name}/json", prefix="/v4.0.0/libpod")
+        answer = await self._ask("GET", f"/containers/{name}/json", prefix=LIBPOD)
         if answer.status == 404:
             return None
         told = self._good(answer, name)
@@ -64,6 +68,11 @@ class PodmanEngine(DockerEngine):
     def close(self) -> None:
         self._service.end()
 
+    async def _facts(self, info: Mapping[str, Any]) -> EngineFacts:  # noqa: ARG002
+        answer = await self._ask("GET", "/info", prefix=LIBPOD)
+        told = self._good(answer, "what podman says of itself")
+        return facts_of_podman(told if isinstance(told, dict) else {})
+
     def _peculiarities(self) -> dict[str, Any]:
         """Without root, `keep-id` lets the user inside be the user outside: files stay theirs."""
         usual = super()._peculiarities()
@@ -73,6 +82,8 @@ class PodmanEngine(DockerEngine):
         self, method: str, path: str, body: object = None, *, prefix: str = VERSION
     ) -> Answer:
         """Once more if the service was gone, or went: what a request did is seen by its repeat."""
+        if self._unfit is not None:
+            raise EngineTrouble(self._unfit, permanent=True)
         request = request_bytes(method, f"{prefix}{path}", body)
         return await self._service.ask(request)
 

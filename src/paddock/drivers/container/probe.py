@@ -10,6 +10,7 @@ from typing import Final
 from paddock.drivers.container.apple import AppleEngine
 from paddock.drivers.container.docker import DockerEngine, socket_of
 from paddock.drivers.container.engine import Engine, EngineTrouble
+from paddock.drivers.container.engines import far_away
 from paddock.drivers.container.podman import PodmanEngine
 
 # The first that works is taken: podman needs no daemon of its own and no membership in a group that
@@ -36,7 +37,7 @@ def engine_named(
             command = ("podman", "--cgroup-manager", "cgroupfs") if walled else ("podman",)
             return PodmanEngine(directory, command=command, environment=environment)
         case "docker":
-            return DockerEngine(socket_of(environment))
+            return DockerEngine(socket_of(environment), unfit=far_away(environment, name))
         case "apple":
             return AppleEngine()
         case _:

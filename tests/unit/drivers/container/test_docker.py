@@ -9,14 +9,12 @@ import pytest
 from paddock.drivers.container.docker import (
     create_body,
     listed_in,
-    refuse_other_kernel,
-    refuse_without_walls,
     seen_in,
     socket_of,
     trouble_in,
     used_in,
 )
-from paddock.drivers.container.engine import EngineTrouble, Mount, Order
+from paddock.drivers.container.engine import Mount, Order
 from paddock.drivers.container.unix_http import Answer
 
 
@@ -127,18 +125,6 @@ def test_trouble_is_one_line_that_says_what_to_do(
 def test_an_answer_that_is_no_json_is_told_by_its_status() -> None:
     trouble = trouble_in(Answer(502, b"<html>"), program="docker", what="c")
     assert str(trouble) == "docker: status 502"
-
-
-def test_an_engine_in_a_virtual_machine_is_refused() -> None:
-    with pytest.raises(EngineTrouble, match="virtual machine"):
-        refuse_other_kernel({"KernelVersion": "5.15.0-linuxkit"}, "docker")
-    refuse_other_kernel({}, "docker")
-
-
-def test_an_engine_that_cannot_limit_memory_is_refused() -> None:
-    with pytest.raises(EngineTrouble, match="cannot limit MemoryLimit here"):
-        refuse_without_walls({"MemoryLimit": False, "PidsLimit": True}, "docker")
-    refuse_without_walls({"MemoryLimit": True, "PidsLimit": True}, "docker")
 
 
 def test_the_socket_is_where_docker_itself_would_look() -> None:

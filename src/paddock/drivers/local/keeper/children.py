@@ -166,7 +166,7 @@ class Children:
             # The FIFO's place is ours, and no fault of the run's.
             passing = attempt.outlet is None or getattr(error, "errno", None) in PASSING
             attempt.permanent = not passing
-            self._fail(attempt, f"could not be started: {error}")
+            self._fail(attempt, why_not(error))
         else:
             self._by_pid[attempt.pid] = self._starting[attempt.pid] = attempt
             process = look_at(attempt.pid)  # not reaped, so it is there, if only as a zombie
@@ -355,6 +355,12 @@ def _spawn(
         setsigmask=[],
         setsigdef=ALL_SIGNALS,
     )
+
+
+def why_not(error: OSError | ValueError) -> str:
+    """Without saying that it could not be started: whoever tells of it says that."""
+    name = getattr(error, "filename", None)
+    return f"{name}: {getattr(error, 'strerror', error)}" if name else str(error)
 
 
 def take_report(path: str) -> shim.Report:
