@@ -16,6 +16,7 @@ from typing import Any, Final
 from .agreement import check_agreement
 from .located import written
 from .mistakes import Mistakes, Place, nearest
+from .preset import Preset
 from .profiles import DEFAULT_PROFILE, PROFILES
 from .reading import PROFILE_KEY, Layer, read_layer
 from .settings import (
@@ -113,7 +114,20 @@ def _stack(layers: Sequence[Layer], forced: Held | None, mistakes: Mistakes) -> 
     for layer in layers:
         held |= layer.values
     files = tuple(layer.file for layer in layers)
-    return Settings(held=held, profile=profile, agents_cap=cap, files=files)
+    presets = _presets(layers, mistakes)
+    return Settings(held=held, profile=profile, agents_cap=cap, files=files, own_presets=presets)
+
+
+def _presets(layers: Sequence[Layer], mistakes: Mistakes) -> Mapping[str, Preset] | None:
+    said = [(layer.name, layer.agents) for layer in layers if layer.agents is not None]
+    if not said:
+        return None
+    from .preset_reading import built_in, with_agents
+
+    found = built_in()
+    for name, value in said:
+        found = with_agents(found, value, mistakes=mistakes, project=name == "project")
+    return found
 
 
 def _forced(option: str | None, environment: Mapping[str, str]) -> Held | None:

@@ -15,7 +15,7 @@ from .profiles import PROFILES
 from .settings import BY_KEY, SECTIONS, SETTINGS, Held, Setting
 
 PROFILE_KEY: Final = "performance_profile"
-TOP_KEYS: Final = (PROFILE_KEY, *SECTIONS, "profiles")
+TOP_KEYS: Final = (PROFILE_KEY, *SECTIONS, "profiles", "agents")
 MOST_PROFILES: Final = 50
 PROFILE_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,31}")
 
@@ -38,6 +38,7 @@ class Layer:
     values: Mapping[str, Held] = field(default_factory=dict)
     profiles: Mapping[str, Mapping[str, Held]] = field(default_factory=dict)
     chosen: Held | None = None
+    agents: Value | None = None  # presets, not read yet: they build on those of weaker files
 
 
 def read_layer(path: Path, *, name: str, mistakes: Mistakes) -> Layer:
@@ -54,17 +55,20 @@ def layer_of(table: Table, *, name: str, mistakes: Mistakes) -> Layer:
     values: dict[str, Held] = {}
     profiles: dict[str, dict[str, Held]] = {}
     chosen: Held | None = None
+    agents: Value | None = None
     for key, value in table.entries.items():
         at = table.places[key]
         if key in SECTIONS:
             values |= _section(key, value, key=key, mistakes=mistakes)
         elif key == "profiles":
             profiles = _profiles(value, mistakes)
+        elif key == "agents":
+            agents = value
         elif key == PROFILE_KEY:
             chosen = _chosen(value, mistakes)
         else:
             _unknown(at, key, names=TOP_KEYS, mistakes=mistakes)
-    return Layer(name, table.at.file, values, profiles, chosen)
+    return Layer(name, table.at.file, values, profiles, chosen, agents)
 
 
 def _section(

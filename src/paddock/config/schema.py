@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from .kinds import Choice
+from .preset_kinds import PRESET_KINDS
+from .preset_reading import MOST_PRESETS, PRESET_NAME, built_in
 from .profiles import ABOUT, PROFILES
 from .reading import MOST_PROFILES, PROFILE_KEY, PROFILE_NAME, SHORT_NAMES
 from .settings import BY_KEY, SECTIONS, SETTINGS, Setting
@@ -34,8 +36,16 @@ def schema() -> dict[str, Any]:
                 "propertyNames": _name(),
                 "additionalProperties": {"$ref": "#/$defs/profile"},
             },
+            "agents": {
+                "description": "Presets of one's own, and changes to those that ship: "
+                + "; ".join(f"{name}: {each.about}" for name, each in built_in().items()),
+                "type": ["object", "null"],
+                "maxProperties": MOST_PRESETS,
+                "propertyNames": {"type": "string", "pattern": f"^{PRESET_NAME.pattern}$"},
+                "additionalProperties": {"$ref": "#/$defs/preset"},
+            },
         },
-        "$defs": {**sections, "profile": _profile()},
+        "$defs": {**sections, "profile": _profile(), "preset": _preset()},
     }
 
 
@@ -52,6 +62,17 @@ def _profile() -> dict[str, Any]:
     short = {name: _property(BY_KEY[key]) for name, key in SHORT_NAMES.items()}
     sections = {name: {"$ref": f"#/$defs/{name}"} for name in SECTIONS}
     return {"type": "object", "additionalProperties": False, "properties": {**short, **sections}}
+
+
+def _preset() -> dict[str, Any]:
+    inside = {name: _or_null(kind.schema()) for name, kind in PRESET_KINDS.items()}
+    like = {"type": "string", "pattern": f"^{PRESET_NAME.pattern}$"}
+    properties = {"like": like, **inside}
+    return {"type": "object", "additionalProperties": False, "properties": properties}
+
+
+def _or_null(kind: dict[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [*kind.get("anyOf", [kind]), {"type": "null"}]}
 
 
 def _property(setting: Setting[Any]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from .kinds import (
 from .located import written
 from .mistakes import Place
 from .mounts import Mounts
+from .preset import Preset
 from .tool_walls import ToolWalls
 
 T = TypeVar("T")
@@ -342,6 +343,15 @@ class Settings:
     project_file: str | None = None  # the one of them that may only make host-wide keys stricter
     # A project's reserve against `auto`: only the host's size tells which of the two is stricter.
     reserve_at_least_auto: bool = False
+    own_presets: Mapping[str, Preset] | None = None  # with those that ship; None: no file has any
+
+    @property
+    def presets(self) -> Mapping[str, Preset]:
+        if self.own_presets is not None:
+            return self.own_presets
+        from .preset_reading import built_in
+
+        return built_in()
 
     def __getitem__(self, setting: Setting[T]) -> T:
         return cast("T", self.held[setting.key].value)
