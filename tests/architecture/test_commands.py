@@ -52,7 +52,8 @@ def test_every_option_of_a_run_is_in_the_reference(
 def test_every_key_of_a_run_is_an_option_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--help"]) == 0
     shown = capsys.readouterr().out
-    # Steps are a list of commands, a command comes after --, and --yes is what people know.
-    other = ("steps", "command", "any_size")
+    # Steps are a list of commands, a command or an agent's arguments come after --, and --yes is
+    # what people know.
+    other = ("steps", "command", "arguments", "any_size")
     keys = [key.replace("_", "-") for key in RUN_KINDS if key not in other] + ["yes"]
     assert [key for key in keys if f"--{key} " not in shown] == []

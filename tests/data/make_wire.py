@@ -46,6 +46,11 @@ RUN = RunRequest(
     strict=True,
 )
 STEPPED = RunRequest(name="test", steps=(Step(name="unit", command=("pytest",)),), timeout_s="none")
+AGENT = RunRequest(name="fix", agent="claude", prompt="Mend it", arguments=("--verbose",))
+THINKING = RunRequest(
+    name="think",
+    steps=(Step(name="plan", agent="plain", prompt="p", arguments=("echo",)),),
+)
 TAKEN = v.Taken(id="abcdefgh", name="review", state="queued", place=3, waits_for="2 GiB short")
 BREAKER = v.BreakerView(group="coder", state="open", failures=3, retry_in_s=12.5, probe="abcdefgh")
 
@@ -53,7 +58,7 @@ SHAPES: dict[str, Any] = {
     "Problem": v.Problem(code="refused", message="the queue is full"),
     "Submit": v.Submit(
         key="0123456789abcdef",
-        runs=(RUN, STEPPED),
+        runs=(RUN, STEPPED, AGENT, THINKING),
         heartbeats=(HeartbeatRequest(every_s=30.0, run=RunRequest(name="h", command=("true",))),),
         fleet="payments",
         directory="/work",

@@ -161,7 +161,8 @@ def _going_on(run: Run, body: Again) -> dict[str, Any]:
 
 def _of_its_fleet(recipe: Recipe) -> dict[str, str]:
     """It stays one of them, under the submission that they came with."""
-    labels = dict(recipe.labels)
+    its_own = (AFTER_LABEL, ORIGIN_LABEL)  # whom that one went on with
+    labels = {name: text for name, text in recipe.labels.items() if name not in its_own}
     if r.FLEET_LABEL in labels:
         labels.setdefault(fleets.FLEET_KEY_LABEL, labels[r.KEY_LABEL])
     return labels

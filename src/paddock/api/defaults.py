@@ -24,6 +24,7 @@ from paddock.config.layers import (
     user_file,
 )
 from paddock.config.policy import RunDefaults, run_defaults
+from paddock.config.preset import Preset
 from paddock.core.policy import Policy
 from paddock.core.units import format_size
 
@@ -40,6 +41,7 @@ class Given:
     run: RunDefaults
     simple_s: float  # the hard timeout of a simple run (RUN-2)
     reduced: str | None  # the limit was made to fit this host: a sentence
+    presets: Callable[[], Mapping[str, Preset]]  # read when the first run asks for one
 
 
 @dataclass(slots=True)
@@ -95,7 +97,7 @@ def _given(settings: s.Settings, policy: Policy) -> Given:
             f"runs that say nothing get {format_size(limit)}: the {format_size(asked)} of "
             f"{s.MEMORY_LIMIT.key} would not fit this host"
         )
-    return Given(usual, float(settings[s.AGENT_TIMEOUT]), reduced)
+    return Given(usual, float(settings[s.AGENT_TIMEOUT]), reduced, lambda: settings.presets)
 
 
 def _places(directory: Path) -> tuple[str, ...]:

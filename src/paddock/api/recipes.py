@@ -18,10 +18,12 @@ from paddock.config.places import STATE_VARIABLE, Places
 from paddock.config.policy import RunDefaults
 from paddock.logs.keeping import LOGS_LABEL, logs_label
 from paddock.ports import Driver, Recipe
+from paddock.supervisor.sessions import AGENT_LABEL, Agent, agent_label
 from paddock.supervisor.stepping import RESUME_LABEL, STEPS_LABEL, Part, resume_label, steps_label
 from paddock.wire.run_request import RunRequest, Step, memory_high_bytes, stages
 from paddock.wire.views import Submit
 
+from .presets import OF_THE_RUN
 from .problems import Declined, bad_request, refused
 from .repositories import labels_of, variables_of
 
@@ -32,6 +34,7 @@ WHILE_LABEL: Final = "while"
 DRIVER_LABEL: Final = "driver"
 TOOLS_LABEL: Final = "tools"  # commands with walls of their own: [share, walls], as JSON
 LONGEST_PATH: Final = 4096
+NO_AGENTS: Final[Mapping[str, Agent]] = {}
 # What marks the agent that submits must not mark what it submits; these two only say where
 # paddock is and how it is to be used, and an agent may submit, too.
 _KEPT: Final = (STATE_VARIABLE, PROFILE_VARIABLE)
@@ -68,7 +71,14 @@ def outside_environment(variables: Mapping[str, str]) -> Mapping[str, str]:
     }
 
 
-def recipe_of(request: RunRequest, of: Sent, defaults: RunDefaults, *, driver: str) -> Recipe:
+def recipe_of(
+    request: RunRequest,
+    of: Sent,
+    defaults: RunDefaults,
+    *,
+    driver: str,
+    agents: Mapping[str, Agent] = NO_AGENTS,
+) -> Recipe:
     # Runs without variables of their own share one table: ten thousand copies would be 50 MB.
     own = {**request.env, **variables_of(request)} if request.repo else request.env
     environment = {**of.environment, **own} if own else of.environment
@@ -77,7 +87,7 @@ def recipe_of(request: RunRequest, of: Sent, defaults: RunDefaults, *, driver: s
         directory=of.directory if request.dir is None else _path(request.dir),
         environment=environment,
         stdin=of.stdin if request.stdin else None,
-        labels=_labels(request, of, defaults) | {DRIVER_LABEL: driver},
+        labels=_labels(request, of, defaults) | _work(request, agents) | {DRIVER_LABEL: driver},
     )
 
 
@@ -99,10 +109,6 @@ def _labels(request: RunRequest, of: Sent, defaults: RunDefaults) -> dict[str, s
         found["image"] = defaults.image
     if defaults.tool_walls:
         found[TOOLS_LABEL] = _tools(defaults)
-    if request.steps:
-        found[STEPS_LABEL] = steps_label([_parts(stage) for stage in stages(request.steps)])
-    if request.resume:
-        found[RESUME_LABEL] = resume_label(request.resume)
     said = {
         "umask": None if of.umask is None else f"{of.umask:03o}",
         FLEET_LABEL: of.fleet,
@@ -118,19 +124,29 @@ def _labels(request: RunRequest, of: Sent, defaults: RunDefaults) -> dict[str, s
     return found
 
 
-def _parts(stage: tuple[Step, ...]) -> list[Part]:
-    return [Part(one.name, one.command, one.each, one.cut, one.resume) for one in stage]
+def _work(request: RunRequest, agents: Mapping[str, Agent]) -> dict[str, str]:
+    """What each attempt is to do, beside the command."""
+    found = {}
+    if request.steps:
+        every = stages(request.steps)
+        found[STEPS_LABEL] = steps_label([_parts(stage, agents) for stage in every])
+    if request.resume:
+        found[RESUME_LABEL] = resume_label(request.resume)
+    if request.agent is not None:
+        found[AGENT_LABEL] = agent_label(agents[OF_THE_RUN])
+    return found
+
+
+def _parts(stage: tuple[Step, ...], agents: Mapping[str, Agent]) -> list[Part]:
+    return [
+        Part(one.name, one.command, one.each, one.cut, one.resume, agents.get(one.name))
+        for one in stage
+    ]
 
 
 @lru_cache(64)
 def _tools(defaults: RunDefaults) -> str:
     return msgspec.json.encode([defaults.tool_share, defaults.tool_walls]).decode()
-
-
-def refuse_what_is_not_there_yet(request: RunRequest) -> None:
-    if request.agent is not None:
-        text = "presets are not there yet: say the agent's whole command instead"
-        raise bad_request(f"{request.name}: {text}")
 
 
 def not_held(requests: Sequence[RunRequest], driver: Driver) -> str | None:

@@ -33,6 +33,7 @@ from .defaults import Given
 from .desk import PATIENCE_S, Desk
 from .ids import Found, find_ids, id_of, is_key
 from .preflight import too_many
+from .presets import Filled, filled, uses_preset
 from .problems import bad_request, raise_any, refused, trouble
 from .receipts import AT_ONCE, receipt
 from .repositories import Seen
@@ -156,12 +157,10 @@ async def check(body: Submit) -> None:
         _raise(check_run(RunRequest(name=body.fleet, command=("true",))))
     for number, request in enumerate(body.runs, start=1):
         _raise(check_run(request))
-        r.refuse_what_is_not_there_yet(request)
         if number % AT_ONCE == 0:
             await asyncio.sleep(0)
     for heartbeat in body.heartbeats:
         _raise(check_heartbeat(heartbeat))
-        r.refuse_what_is_not_there_yet(heartbeat.run)
     if sum(request.stdin for request in body.runs) != (body.stdin is not None):
         raise bad_request("stdin: what was uploaded is for exactly one run, the one that says so")
 
@@ -178,6 +177,8 @@ def look_here(desk: Desk, body: Submit) -> Looked | None:
         return None
     if _has_repository(every):
         return None  # git is asked about it
+    if any(map(uses_preset, every)):
+        return None  # presets are a file, and patterns to compile
     ids = [id_of(body.key, index) for index in range(len(body.runs))]
     if not desk.ids.surely_new(ids) or len(set(ids)) < len(ids):
         return None
@@ -217,6 +218,9 @@ def _ground(
 ) -> tuple[dict[str | None, Given], Seen]:
     given = _given(desk, body, every)
     desk.projects.look_at(_places(body, every))
+    if any(map(uses_preset, every)):
+        for one in given.values():
+            one.presets()
     known = None if desk.facts.workspaces is None else desk.repositories
     return given, repositories.look(every, given, known)
 
@@ -250,18 +254,30 @@ async def _plan(desk: Desk, body: Submit, looked: Looked) -> Plan:
     outside = await _needs(desk, body, ids, plan)
     for number, (request, (run, _)) in enumerate(zip(body.runs, looked.ids, strict=True), start=1):
         given = looked.given[request.performance_profile]
+        made = _filled(desk, request, given, of=of, plan=plan)
         # Names need not be unique, so each run brings its own id along.
         own = {need: outside.get(need) or ids[need] for need in request.needs}
         ids_of = own | {request.name: run}
-        spec, driver = _spec(desk, request, looked, ids=ids_of, of=of)
+        spec, driver = _spec(desk, made.request, looked, ids=ids_of, of=of)
         plan.specs.append(spec)
-        plan.recipes[run] = r.recipe_of(request, of, given.run, driver=driver)
+        recipe = r.recipe_of(made.request, of, given.run, driver=driver, agents=made.agents)
+        plan.recipes[run] = recipe
         if number % AT_ONCE == 0:
             await asyncio.sleep(0)
     for heartbeat in body.heartbeats:
         _plan_beat(desk, heartbeat, looked, of, plan)
     _preflight(desk, body, looked, plan)
     return plan
+
+
+def _filled(desk: Desk, request: RunRequest, given: Given, *, of: r.Sent, plan: Plan) -> Filled:
+    """With the command that its preset makes; what is worth saying about that is noted once."""
+    if not uses_preset(request):
+        return Filled(request)
+    largest = desk.supervisor.fleet.policy.largest_bytes
+    made = filled(request, given.presets(), of.environment, largest_bytes=largest)
+    plan.notes += [note for note in made.notes if note not in plan.notes]
+    return made
 
 
 def _spec(
@@ -286,15 +302,16 @@ def _spec(
 def _plan_beat(
     desk: Desk, heartbeat: HeartbeatRequest, looked: Looked, of: r.Sent, plan: Plan
 ) -> None:
-    request = replace(heartbeat.run, priority="low")
-    given = looked.given[request.performance_profile]
+    given = looked.given[heartbeat.run.performance_profile]
+    made = _filled(desk, replace(heartbeat.run, priority="low"), given, of=of, plan=plan)
+    request = made.request
     ids = {request.name: request.name}
     spec, driver = _spec(desk, request, looked, ids=ids, of=of)
     fleet = desk.supervisor.fleet
     problem = cannot_ever_fit(spec.limit_bytes, fleet.policy)
     if problem is not None:
         raise refused(f"{spec.name}: {problem}")
-    recipe = r.recipe_of(request, of, given.run, driver=driver)
+    recipe = r.recipe_of(request, of, given.run, driver=driver, agents=made.agents)
     labels = {**recipe.labels, FLEETING_LABEL: "1"} if request.repo else recipe.labels
     if looked.ids:
         labels = {**labels, r.WHILE_LABEL: " ".join(run for run, _ in looked.ids)}

@@ -39,6 +39,7 @@ def command(command_: tuple[str, ...], as_json: bool, **asked: Any) -> int:
     \b
     Examples:
       paddock run -- make test
+      paddock run --agent claude --prompt 'Mend the failing tests' --repo .
       paddock run --memory 2G --timeout 20m --name tests -- pytest -q
       echo 'SELECT 1' | paddock run --stdin -- sqlite3 orders.db
     """

@@ -15,8 +15,8 @@ from .completing import complete_run
 from .exits import CommandError
 
 if TYPE_CHECKING:
-    from paddock.config.located import Value
-    from paddock.config.mistakes import ConfigError
+    from paddock.config.located import Scalar, Value
+    from paddock.config.mistakes import ConfigError, Place
     from paddock.wire.run_request import RunRequest
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -29,7 +29,7 @@ DRIVERS: Final = ("auto", "local", "container", "kubernetes", "fake")
 _NUMBERS: Final = ("memory", "memory_high", "cpu", "pids", "timeout", "soft_timeout", "retries")
 _LISTS: Final = ("needs", "env", "sparse")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_OWN: Final = ("name", "command", "agent", "prompt", "steps", "env")
+_OWN: Final = ("name", "command", "agent", "prompt", "arguments", "steps", "env")
 _OF_PLACE: Final = ("dir", "repo", "branch", "shallow", "sparse", "submodules", "ready_marker")
 
 
@@ -45,11 +45,13 @@ def _choice(name: str, words: tuple[str, ...], text: str) -> Callable[[Command],
 
 # For the shell, which then completes directories; whether it is there is looked at later.
 _DIRECTORY: Final = click.Path(file_okay=False)
+_FILE: Final = click.Path(dir_okay=False, allow_dash=True)
 
 _OPTIONS: Final[tuple[Callable[..., Any], ...]] = (
     _option("name", "NAME", "What to call it [default: its program]."),
-    _option("agent", "PRESET", "Not yet: a prepared agent instead of a command."),
-    _option("prompt", "TEXT", "Not yet: what that agent is to do."),
+    _option("agent", "PRESET", "claude, codex, gemini, opencode, aider, plain or one of yours."),
+    _option("prompt", "TEXT", "What that agent is to do; what comes after -- goes to its program."),
+    _option("prompt-file", "FILE", "The same from a file, or from stdin with -.", kind=_FILE),
     _choice("priority", PRIORITIES, "Who goes first [default: normal]."),
     _option("memory", "SIZE", "Its wall, 16M to 1T [default: configured, 4G]."),
     _option("memory-high", "SIZE|%", "Where it is held back: 3G, or 75% of its wall."),
@@ -105,11 +107,15 @@ def request_of(words: tuple[str, ...], asked: Mapping[str, Any], *, about: str) 
     entries = {key: value for key, value in _entries(asked) if value is not None}
     here = Place(about)
     if words:
-        entries["command"] = Items(here, tuple(Scalar(here, word, word) for word in words))
-    if not {"command", "agent", "prompt"} & entries.keys():
+        entries["arguments" if "agent" in entries else "command"] = Items(
+            here, tuple(Scalar(here, word, word) for word in words)
+        )
+    if not {"command", "agent", "prompt", "prompt_file"} & entries.keys():
         raise CommandError(f"nothing to run: say it after --, as in {about} -- make test")
+    if asked.get("prompt_file") == "-":
+        entries["prompt_file"] = _from_stdin(asked, entries["prompt_file"].at)
     if "name" not in entries:
-        name = default_name(words or (str(asked.get("agent") or ""),))
+        name = default_name((str(asked["agent"]),) if asked.get("agent") else words)
         entries["name"] = Scalar(here, name, name)
     places = {key: value.at for key, value in entries.items()}
     try:
@@ -186,6 +192,15 @@ def _entries(asked: Mapping[str, Any]) -> list[tuple[str, Value | None]]:
         else:
             found.append((key, Scalar(at, value, str(value))))
     return found
+
+
+def _from_stdin(asked: Mapping[str, Any], at: Place) -> Scalar:
+    """A file that can be read like any other: the prompt is what comes in here."""
+    if asked.get("stdin"):
+        raise CommandError("--prompt-file: found - and --stdin; allowed: one of them reads stdin")
+    from paddock.config.located import Scalar
+
+    return Scalar(at, "/dev/stdin", "/dev/stdin")
 
 
 def _words(text: str) -> list[str]:

@@ -75,9 +75,9 @@ def command(command_: tuple[str, ...], from_file: str | None, as_json: bool, **a
 def _runs(words: tuple[str, ...], from_file: str | None, asked: dict[str, Any]) -> list[RunRequest]:
     if from_file is None:
         return [request_of(words, asked, about=ABOUT)]
-    alone = [name for name in ("name", "agent", "prompt", "stdin") if asked[name]]
+    alone = [name for name in ("name", "agent", "prompt", "prompt_file", "stdin") if asked[name]]
     if words or alone:
-        what = "a command" if words else f"--{alone[0]}"
+        what = "a command" if words else f"--{alone[0].replace('_', '-')}"
         raise CommandError(f"--from: found {what} as well; allowed: runs in the file only")
     template = template_of(asked, about=ABOUT)
     return [with_options(each, template) for each in _from(from_file)]

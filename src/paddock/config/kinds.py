@@ -28,12 +28,19 @@ class Wrong(Exception):
     """A value that a kind does not take."""
 
     def __init__(
-        self, found: str, allowed: str, *, near: str = "", at: Place | None = None
+        self,
+        found: str,
+        allowed: str,
+        *,
+        near: str = "",
+        at: Place | None = None,
+        also: tuple[Wrong, ...] = (),
     ) -> None:
         super().__init__(f"found {found}; allowed: {allowed}")
         self.found = found
         self.allowed = allowed
         self.near = near
+        self.also = also  # more that is wrong in it
         self.at = at  # where inside the value; None: at its beginning
 
 

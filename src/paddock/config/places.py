@@ -49,6 +49,11 @@ class Places:
         return self.state / "checkpoints"
 
     @property
+    def sessions(self) -> Path:
+        """Which session of its program each run is in."""
+        return self.state / "sessions"
+
+    @property
     def log(self) -> Path:
         return self.state / "daemon.log"
 

@@ -34,7 +34,7 @@ class Preset:
     about: str = ""
     start: tuple[str, ...] = ()
     resume: tuple[str, ...] = ()  # empty: it begins again
-    model: tuple[str, ...] = ()  # empty: it cannot be told one
+    model: tuple[str, ...] = ()  # empty: it hears of it by PADDOCK_MODEL alone
     again: str = AGAIN  # the prompt of one that goes on
     session: str | None = None  # GIVEN, or the pattern that finds it in the output
     stdin: str | None = None  # instead of the word with the prompt, when that comes as stdin
@@ -76,8 +76,6 @@ class Unfit(ValueError):
 
 def start_line(preset: Preset, task: Task) -> tuple[Line, bool]:
     """How it is started, and whether the prompt comes as stdin: too long for an argument."""
-    if task.model is not None and not preset.model:
-        raise Unfit(f"the preset {preset.name} cannot be told a model")
     long = any(len(_filled(word, task.prompt, "").encode()) > LONGEST_WORD for word in preset.start)
     if long and preset.stdin is None:
         raise Unfit(

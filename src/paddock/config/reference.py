@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any, Final
 
+from .preset_reading import built_in
 from .profiles import ABOUT, DEFAULT_PROFILE, PROFILES
 from .settings import HOST_WIDE, SECTIONS, SETTINGS, Setting
 
@@ -73,6 +74,20 @@ profiles:
 ```
 """
 
+_AGENTS: Final = """\
+## `agents`
+
+Presets of one's own, and changes to those that ship ({names}):
+how an agent program is started, how it goes on, what its rate limits look like. All keys are in
+[presets](presets.md). A project's file may only say `memory`.
+
+```yaml
+agents:
+  claude: {{memory: 6G}}
+  mine: {{like: codex, env: {{CODEX_HOME: /srv/codex}}}}
+```
+"""
+
 _HOST_WIDE: Final = """\
 ## Keys of the whole host
 
@@ -88,7 +103,8 @@ def page() -> str:
     parts = [_INTRODUCTION]
     for section in SECTIONS:
         parts += [_section(section), _tool_walls()] if section == "sandbox" else [_section(section)]
-    parts += [_PROFILES, _profile_table(), _HOST_WIDE.format(keys=_host_wide())]
+    agents = _AGENTS.format(names=", ".join(f"`{name}`" for name in built_in()))
+    parts += [_PROFILES, _profile_table(), agents, _HOST_WIDE.format(keys=_host_wide())]
     return "\n".join(parts)
 
 
@@ -161,6 +177,11 @@ def _starter_lines(whose: str) -> Iterator[str]:
     yield ""
     yield "# profiles:    # of one's own"
     yield "#   night: {max_concurrent_agents: 8, agent_timeout: 45m}"
+    if whose == "this project":
+        return  # which program runs is the user's to say
+    yield ""
+    yield "# agents:    # presets of one's own; docs/reference/presets.md has all keys"
+    yield "#   mine: {like: claude, memory: 6G}"
 
 
 def _starter_setting(setting: Setting[Any]) -> Iterator[str]:

@@ -29,7 +29,7 @@ from .run import (
     StopPhase,
     Stopping,
 )
-from .steps import has_more, is_doubtful, may_go_on, start_action, step_done
+from .steps import begun_afresh, has_more, is_doubtful, may_go_on, start_action, step_done
 from .submission import cannot_ever_fit
 from .timeouts import hard_timeout_s, soft_timeout_s
 from .units import format_duration
@@ -293,6 +293,8 @@ def conclude(
     run = _counted(run, verdict)
     if is_doubtful(run, verdict.outcome, ended):
         run = replace(run, in_doubt=True)
+    if ended is not None and ended.session_lost:
+        run = begun_afresh(run)
     # The policy may have changed under it: a run that would now wait for ever is over.
     too_large = retry and cannot_ever_fit(retry.limit_bytes, fleet.policy)
     if too_large:

@@ -45,6 +45,9 @@ def judge(run: Run, ended: Exit, policy: Policy) -> Verdict:
         text = f"went over its memory limit of {format_size(run.limit_bytes)}"
         text += f": the kernel killed {ended.victim}" if ended.victim else ""
         return Verdict(Outcome.MEMORY_LIMIT_EXCEEDED, text, at_the_wall=True)
+    if ended.session_lost and run.laters < policy.retry.laters:
+        text = f"its session is lost, so it begins afresh ({ended})"
+        return Verdict(Outcome.PREEMPTED, text, later_s=0.0)
     if ended.code == TRY_LATER or ended.retry_after_s is not None:
         return _later(run, ended, policy.retry)
     note = f"; {ended.note}" if ended.note else ""

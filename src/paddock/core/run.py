@@ -67,6 +67,7 @@ class RunSpec(Struct, frozen=True, kw_only=True):
     needs: tuple[str, ...] = ()
     retries: int = 0
     heartbeat: str | None = None
+    agent: str = ""  # the preset's name; empty: a plain command
     steps: tuple[str, ...] = ()  # their names, in order; each is an attempt of its own
     first_step: int = 0  # those before were done by the run that this one goes on with
     first_in_doubt: bool = False  # and that one may have done this one too
@@ -80,6 +81,7 @@ class Exit(Struct, frozen=True):
     oom: bool = False  # from the kernel's counters of this attempt, never from exit 137 alone
     fleet_oom: bool = False  # the fleet's wall was hit, not the attempt's own
     retry_after_s: float | None = None  # a rate limit that named its time: later, not a failure
+    session_lost: bool = False  # what it was to go on with is gone: it begins afresh
     peak_bytes: int | None = None
     victim: str | None = None  # which process the kernel killed at the wall, for people
     note: str | None = None  # what else the kernel refused it

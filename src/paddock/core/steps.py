@@ -15,7 +15,7 @@ from .run import Exit, Outcome, Queued, Run, StepDone
 
 def start_action(run: Run, limit_bytes: int) -> StartAttempt:
     step = run.steps_done if run.spec.steps else None
-    resume = tries(run) > run.tries_before
+    resume = goes_on(run)
     return StartAttempt(run.attempt, limit_bytes, resume=resume, step=step, in_doubt=run.in_doubt)
 
 
@@ -40,6 +40,16 @@ def step_done(fleet: Fleet, run: Run, ended: Exit) -> Run:
         )
     )
     return replace(run, steps_done=step + 1, in_doubt=False, tries_before=tries(run))
+
+
+def begun_afresh(run: Run) -> Run:
+    """Nothing that was begun before can be gone on with."""
+    return replace(run, tries_before=tries(run))
+
+
+def goes_on(run: Run) -> bool:
+    """Whether the present attempt follows one that was cut short."""
+    return tries(run) > run.tries_before
 
 
 def is_between_steps(run: Run) -> bool:

@@ -51,6 +51,8 @@ from paddock.supervisor.keepsakes import Keepsakes
 from paddock.supervisor.loop import Supervisor
 from paddock.supervisor.readiness import Readiness
 from paddock.supervisor.recovery import Inheritance, inherit, recover
+from paddock.supervisor.sessions import Sessions
+from paddock.supervisor.signs import Signs
 from paddock.supervisor.witness import Witness
 
 REVIVE_AFTER_S: Final = 1.0
@@ -153,6 +155,11 @@ class _Daemon:
         self.keepsakes = Keepsakes(places.checkpoints)
         self.supervisor.hands.keepsakes = self.keepsakes
         self.supervisor.on_parting.append(self.keepsakes.part)
+        self.sessions = Sessions(places.sessions)
+        self.supervisor.hands.sessions = self.sessions
+        self.supervisor.on_parting.append(self.sessions.part)
+        self.signs = self._signs()
+        self.supervisor.hands.signs = self.signs
         self.witness = self._witness()
         self.supervisor.hands.witness = self.witness
         self.boxes = BlackBoxes(self.supervisor, places.black_boxes, room=self.grounds.room)
@@ -162,6 +169,13 @@ class _Daemon:
         fleet, tell = self.supervisor.fleet, self.supervisor.post
         room, spent = self.grounds.room, self.keepsakes.drop_stream
         return Witness(fleet, tell, digest=self.output.digest, room=room, spent=spent)
+
+    def _signs(self) -> Signs:
+        supervisor = self.supervisor
+        return Signs(
+            *(supervisor.fleet, supervisor.hands.post, self.sessions, self.output),
+            recipe=lambda run: supervisor.look(lambda store: store.recipe(run)),
+        )
 
     def _local_driver(self) -> LocalDriver:
         return LocalDriver(
@@ -186,7 +200,8 @@ class _Daemon:
         stack.callback(self.local.close)
         stack.callback(self.grounds.close)
         stack.callback(self.witness.close)
-        stack.callback(self.keepsakes.close)
+        for between in (self.keepsakes, self.sessions, self.signs):
+            stack.callback(between.close)
         ready = Readiness(self.supervisor, self.grounds.room)
         stack.callback(ready.close)
         await self._unless_over(recover(self.supervisor, self.inherited))
@@ -198,7 +213,7 @@ class _Daemon:
         eyes.look()
         stack.callback(self._be_rung(eyes).close)
         ballast = self.ballast.take_aboard
-        kept = (self.output, self.boxes, self.keepsakes)
+        kept = (self.output, self.boxes, self.keepsakes, self.sessions)
         chores = Chores(self.supervisor, kept, self.places.stdin, also=ballast)
         works = (eyes.watch(), chores.do(), self.configuration.watch(), self.grounds.tend())
         for work in works:

@@ -107,6 +107,18 @@ class OutputStore:
             at = piece.at + len(piece.data)
         return f"sha256{'' if whole else '-of-kept'}:{found.hexdigest()}"
 
+    def head(self, attempt: Attempt, most: int) -> bytes:
+        """What an attempt wrote first, as far as it is kept."""
+        origin = self._ask(attempt.run, lambda shelf: shelf.origin(attempt.number), None)
+        return b"" if origin is None else self.piece(attempt.run, origin, most).data
+
+    def last(self, attempt: Attempt, most: int) -> bytes:
+        """What the last attempt wrote last."""
+        origin = self._ask(attempt.run, lambda shelf: shelf.origin(attempt.number), None)
+        if origin is None:
+            return b""
+        return self.piece(attempt.run, max(origin, self.size(attempt.run) - most), most).data
+
     def missing(self, run: str) -> Missing:
         """What was written and is not kept."""
         return self._ask(run, lambda shelf: shelf.missing(), Missing())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Final, assert_never
 
@@ -23,7 +24,9 @@ from paddock.core.run import Attempt, Run, Starting, Stopping
 from paddock.ports import Driver, Launch, Recipe, Stop
 from paddock.supervisor.grounds import Grounds
 from paddock.supervisor.keepsakes import Keepsakes
-from paddock.supervisor.stepping import resumes, work_of
+from paddock.supervisor.sessions import Sessions
+from paddock.supervisor.signs import Signs
+from paddock.supervisor.stepping import Work, resumes, work_of
 from paddock.supervisor.witness import Witness
 
 DRIVER_LABEL: Final = "driver"
@@ -45,6 +48,8 @@ class Hands:
     last_look: Callable[[Event], bool] | None = None  # takes an end, and passes it on
     witness: Witness | None = None  # without: of a step, only its exit is kept
     keepsakes: Keepsakes | None = None  # without: nothing lies between two attempts
+    sessions: Sessions | None = None  # without: an agent begins anew each time
+    signs: Signs | None = None  # without: an end is what its exit code says
 
     def __init__(self, drivers: Mapping[str, Driver], default: str, tell: Tell) -> None:
         self._drivers = drivers
@@ -59,6 +64,10 @@ class Hands:
     def pass_on(self, event: Event) -> None:
         if isinstance(event, CheckpointDeclined) and self._is_mistaken(event.attempt):
             return
+        if self.signs is None or not self.signs.takes(event):
+            self.post(event)
+
+    def post(self, event: Event) -> None:
         if self.witness is None or not self.witness.takes(event):
             self._post(event)
 
@@ -147,18 +156,25 @@ class Hands:
             reason = f"this daemon has no driver {name!r}"
             self._tell(SpawnFailed(fleet.now, attempt, reason, permanent=True))
             return
-        launch = _launch(action, run, recipe)
-        if self.keepsakes is not None and attempt not in self._begun:
-            try:
-                launch = self.keepsakes.given(launch)
-            except OSError as error:
-                reason = f"no place for its checkpoints: {error.strerror}"
-                self._tell(SpawnFailed(fleet.now, attempt, reason))
-                return
+        try:
+            launch = self._equipped(_launch(action, run, recipe), work_of(action, run, recipe))
+        except OSError as error:
+            reason = f"no place for its checkpoints: {error.strerror}"
+            self._tell(SpawnFailed(fleet.now, attempt, reason))
+            return
         if self.grounds is None or attempt in self._begun:
             self._begin(driver, launch)
         else:
             self.grounds.lay(launch, partial(self._begin, driver))
+
+    def _equipped(self, launch: Launch, work: Work) -> Launch:
+        """With what lies between its attempts. Raises OSError where there is no place for it."""
+        launch = replace(launch, command=work.command, ours=work.variables)
+        if launch.attempt in self._begun:
+            return launch
+        if self.sessions is not None and work.agent is not None:
+            launch = self.sessions.given(launch, work.agent)
+        return launch if self.keepsakes is None else self.keepsakes.given(launch)
 
     def _begin(self, driver: Driver, launch: Launch) -> None:
         self._begun[launch.attempt] = driver
@@ -167,21 +183,19 @@ class Hands:
 
 def _launch(action: StartAttempt, run: Run, recipe: Recipe) -> Launch:
     assert isinstance(run.state, Starting)
-    work = work_of(action, run, recipe)
     return Launch(
         attempt=action.attempt,
-        command=work.command,
+        command=recipe.command,
         environment=recipe.environment or {},
         directory=recipe.directory,
         limit_bytes=action.limit_bytes,
-        resume=resumes(action, recipe),
+        resume=resumes(run, recipe),
         name=run.spec.name,
         group=run.spec.group,
         priority=run.priority,
         expected_bytes=run.state.hold.expected_bytes,
         stdin=recipe.stdin,
         labels=recipe.labels,
-        ours=work.variables,
     )
 
 

@@ -11,8 +11,10 @@ import msgspec
 from paddock import stream
 from paddock.core.actions import StartAttempt
 from paddock.core.run import Run
+from paddock.core.steps import goes_on, tries
 from paddock.ports import Recipe
 from paddock.supervisor.keepsakes import AFTER_LABEL
+from paddock.supervisor.sessions import Agent, agent_in
 
 STEPS_LABEL: Final = "steps"  # stages of steps, as JSON
 RESUME_LABEL: Final = "resume"  # the words of a command, as JSON
@@ -27,6 +29,7 @@ class Part(msgspec.Struct, frozen=True):
     each: str = "stream"
     cut: str = "bytes"
     resume: str = "replay"
+    agent: Agent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class Work:
 
     command: tuple[str, ...]
     variables: Mapping[str, str] = field(default_factory=dict)
+    agent: Agent | None = None  # its command is made of the session it is in
 
 
 def steps_label(stages: Sequence[Sequence[Part]]) -> str:
@@ -49,20 +53,40 @@ def origin_of(run: str, labels: Mapping[str, str]) -> str:
     return labels.get(ORIGIN_LABEL, run)
 
 
-def resumes(action: StartAttempt, recipe: Recipe) -> bool:
+def resumes(run: Run, recipe: Recipe) -> bool:
     """Whether something was begun before: by this run, or by the one that it goes on with."""
-    return action.resume or (action.attempt.number == 1 and AFTER_LABEL in recipe.labels)
+    if goes_on(run):
+        return True
+    is_first = tries(run) == 0 and run.steps_done == run.spec.first_step
+    return is_first and AFTER_LABEL in recipe.labels
+
+
+def stages_in(labels: Mapping[str, str]) -> tuple[tuple[Part, ...], ...]:
+    return msgspec.json.decode(labels[STEPS_LABEL], type=tuple[tuple[Part, ...], ...])
+
+
+def agent_at(labels: Mapping[str, str], step: int) -> Agent | None:
+    """The agent of a run, or of the step that it is at."""
+    if STEPS_LABEL not in labels:
+        return agent_in(labels)
+    stages = stages_in(labels)
+    return stages[step][0].agent if step < len(stages) else None
+
+
+def _model(labels: Mapping[str, str]) -> dict[str, str]:
+    return {"PADDOCK_MODEL": labels["model"]} if "model" in labels else {}
 
 
 def work_of(action: StartAttempt, run: Run, recipe: Recipe) -> Work:
     if action.step is None:
         again = recipe.labels.get(RESUME_LABEL)
-        if again is not None and resumes(action, recipe):
-            return Work(msgspec.json.decode(again, type=tuple[str, ...]))
-        return Work(recipe.command)
-    stages = msgspec.json.decode(recipe.labels[STEPS_LABEL], type=tuple[tuple[Part, ...], ...])
-    stage, names = stages[action.step], run.spec.steps
+        if again is not None and resumes(run, recipe):
+            words = msgspec.json.decode(again, type=tuple[str, ...])
+            return Work(words, _model(recipe.labels))
+        return Work(recipe.command, _model(recipe.labels), agent_in(recipe.labels))
+    stage, names = stages_in(recipe.labels)[action.step], run.spec.steps
     said = {
+        **_model(recipe.labels),
         "PADDOCK_STEP": names[action.step],
         "PADDOCK_STEP_NUMBER": str(action.step + 1),
         "PADDOCK_STEPS": str(len(names)),
@@ -72,7 +96,7 @@ def work_of(action: StartAttempt, run: Run, recipe: Recipe) -> Work:
     if action.in_doubt:
         said["PADDOCK_STEP_MAYBE_DONE"] = "1"
     if len(stage) == 1:
-        return Work(stage[0].command, said)
+        return Work(stage[0].command, said, stage[0].agent)
     return Work(
         tuple(stream.command()),
         {**said, stream.STAGE: msgspec.json.encode({"steps": stage}).decode()},

@@ -24,10 +24,10 @@ from .run_fields import (
     NOT_IN_HEARTBEATS,
     OF_REPO,
     RUN_KINDS,
-    Name,
     compact_time,
 )
 from .run_request import HeartbeatRequest, RunRequest
+from .run_words import Name, read_prompt
 
 LARGEST_FILE: Final = 4 * MIB
 MOST_RUNS: Final = 10_000
@@ -35,7 +35,8 @@ MOST_HEARTBEATS: Final = 100
 MOST_CIRCLES: Final = 20
 TOP_KEYS: Final = ("fleet", "defaults", "runs", "heartbeats")
 
-_WORK: Final = ("command", "agent", "prompt", "steps")
+_PROMPTS: Final = ("prompt", "prompt_file")
+_WORK: Final = ("command", "agent", *_PROMPTS, "arguments", "steps")
 _ONE_OF: Final = "exactly one of command, agent with prompt, and steps"
 
 
@@ -204,9 +205,10 @@ class _Parser:
         usual = dict(defaults.values)
         if any(word in run.values for word in ("command", "steps")):
             usual = {name: each for name, each in usual.items() if name not in _WORK}
-        if "agent" in run.values or "prompt" in run.values:
-            usual.pop("command", None)
-            usual.pop("steps", None)
+        if any(word in run.values for word in ("agent", *_PROMPTS)):
+            own = any(word in run.values for word in _PROMPTS)
+            not_its = ("command", "steps", *(_PROMPTS if own else ()))
+            usual = {name: each for name, each in usual.items() if name not in not_its}
         if any(word in run.values for word in ("dir", "repo")):
             # A text that says it is ready fits any repository; the rest is about that one.
             stays = ("ready_marker",) if "repo" in run.values else ()
@@ -216,6 +218,9 @@ class _Parser:
         if "env" in values:
             values["env"] = {**usual.get("env", {}), **run.values.get("env", {})}
         complete = run.complete and defaults.complete
+        if "prompt_file" in values:
+            at = run.places.get("prompt_file", defaults.places.get("prompt_file", run.at))
+            self._read_prompt(values, at, f"{key}.prompt_file")
         whole = _Read(run.at, values, run.places, complete, run.texts)
         if whole.complete:
             self._check(whole, key)
@@ -240,12 +245,27 @@ class _Parser:
         if "dir" in values and "repo" in values:
             allowed = "dir (as it is) or repo (a workspace of its own)"
             self.mistakes.add(run.at, key, found="dir and repo", allowed=allowed)
+        if "arguments" in values and "agent" not in values:
+            at = run.places.get("arguments", run.at)
+            found, allowed = "no agent beside it", "only together with agent"
+            self.mistakes.add(at, f"{key}.arguments", found=found, allowed=allowed)
         said = next((name for name in OF_REPO if values.get(name)), None)
         if said is not None and "repo" not in values:
             at = run.places.get(said, run.at)
             found, allowed = "no repo beside it", "only together with repo"
             self.mistakes.add(at, f"{key}.{said}", found=found, allowed=allowed)
         self._check_sizes(run, key)
+
+    def _read_prompt(self, values: dict[str, Any], at: Place, key: str) -> None:
+        """A file's text in the place of its name."""
+        if "prompt" in values:
+            self.mistakes.add(at, key, found="prompt as well", allowed="one of the two")
+        path = self._path(values.pop("prompt_file"), at, key)
+        try:
+            values["prompt"] = read_prompt(Path(path))
+        except Wrong as wrong:
+            self._add(wrong, at, key)
+            values.setdefault("prompt", "?")  # it is there, and is not asked for once more
 
     def _check_sizes(self, run: _Read, key: str) -> None:
         values = run.values
@@ -321,8 +341,10 @@ class _Parser:
         self.mistakes.add(at, key, found=f"the unknown run {need!r}", allowed=shown, nearest=near)
 
     def _add(self, wrong: Wrong, at: Place, key: str) -> None:
-        at = wrong.at or at
-        self.mistakes.add(at, key, found=wrong.found, allowed=wrong.allowed, nearest=wrong.near)
+        for one in (wrong, *wrong.also):
+            self.mistakes.add(
+                *(one.at or at, key), found=one.found, allowed=one.allowed, nearest=one.near
+            )
 
 
 def _texts(value: Table) -> frozenset[str]:

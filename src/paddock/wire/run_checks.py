@@ -18,16 +18,12 @@ from paddock.config.settings import AGENT_SIZE
 
 from .run_fields import (
     EVERY,
-    LONGEST_WORD,
-    MOST_NEEDS,
-    MOST_STEPS,
-    MOST_WORDS,
     OF_REPO,
     RUN_KINDS,
-    is_directory,
-    stream_problem,
 )
 from .run_request import HeartbeatRequest, RunRequest, Step
+from .run_words import LONGEST_WORD, MOST_NEEDS, MOST_WORDS, is_directory
+from .step_fields import MOST_STEPS, step_problem, stream_problem
 
 _AT: Final = Place("")
 _BEYOND: Final = 1 << 62
@@ -122,6 +118,10 @@ def _work(request: RunRequest) -> Iterator[str]:
         yield f"found {' and '.join(kinds) or 'nothing to run'}; {_ONE_OF}"
     for words in (request.command, request.resume, *(step.command for step in request.steps)):
         yield from _words(words)
+    for more in (request.arguments, *(step.arguments for step in request.steps)):
+        yield from _words(("agent", *more) if more else ())
+    if request.arguments and request.agent is None:
+        yield "arguments: found no agent beside them; allowed: only together with agent"
     if request.steps:
         yield from _steps(request.steps)
     if request.resume and not request.command:
@@ -136,8 +136,14 @@ def _steps(steps: tuple[Step, ...]) -> Iterator[str]:
         problem = _problem_of("steps", _NAME, step.name)
         if problem is not None:
             yield problem
-        if not step.command:
-            yield f"steps: found {step.name} without a command; allowed: a command for each"
+        for key in ("agent", "prompt"):
+            value = getattr(step, key)
+            problem = None if value is None else _problem_of(f"steps: {key}", RUN_KINDS[key], value)
+            if problem is not None:
+                yield problem
+        wrong = step_problem(step)
+        if wrong is not None:
+            yield f"steps: found {wrong}; allowed: a command, or an agent with a prompt, for each"
     streams = stream_problem(steps)
     if streams is not None:
         yield f"steps: found {streams[0]}; allowed: {streams[1]}"

@@ -13,8 +13,8 @@ from paddock.config.mistakes import ConfigError, Mistake, Mistakes, Place, print
 
 from .fleet_file import LARGEST_FILE, MOST_RUNS, FleetFileError, read_run
 from .json_line import NotJson, load_json
-from .run_fields import LONGEST_NAME, LONGEST_WORD
 from .run_request import RunRequest
+from .run_words import LONGEST_NAME, LONGEST_WORD
 
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_-]+")
 # What a shell takes as it stands; in double quotes $ and ` still mean something.

@@ -25,6 +25,8 @@ AgainWord = Literal["replay", "seek"]
 DriverWord = Literal["auto", "local", "container", "kubernetes", "fake"]
 
 
+PLAIN: Final = "plain"  # the preset of any program
+
 _INTERPRETER: Final = re.compile(
     r"(ba|da|z|k|fi)?sh|python[0-9.]*|node(js)?|perl|ruby|deno|bun|env", re.ASCII
 )
@@ -36,7 +38,10 @@ class Step:
     """One step of a stepped run; a checkpoint follows it (STEP-1)."""
 
     name: str
-    command: tuple[str, ...]
+    command: tuple[str, ...] = ()
+    agent: str | None = None  # with a prompt, instead of a command
+    prompt: str | None = None
+    arguments: tuple[str, ...] = ()
     stream: bool = False  # what it writes goes to the next step, in chunks, while both run
     each: EachWord = "stream"  # of one that reads a stream: once for all of it, or once a chunk
     cut: CutWord = "bytes"  # where its chunks may end
@@ -55,6 +60,7 @@ class RunRequest:
     command: tuple[str, ...] = ()
     agent: str | None = None
     prompt: str | None = None
+    arguments: tuple[str, ...] = ()  # more words for the agent's program
     steps: tuple[Step, ...] = ()
     resume: tuple[str, ...] = ()  # instead of the command, after an attempt that was cut short
     priority: PriorityWord = "normal"
@@ -134,8 +140,15 @@ def to_spec(
         soft_timeout_s=defaults.soft_timeout_s if said is None else said,
         needs=tuple(ids.get(need, need) for need in request.needs),
         retries=request.retries,
+        agent=agents_of(request),
         steps=tuple(" | ".join(step.name for step in stage) for stage in stages(request.steps)),
     )
+
+
+def agents_of(request: RunRequest) -> str:
+    """The presets that it uses, for people; empty where it is a plain command."""
+    steps = (step.agent for step in request.steps)
+    return " ".join(dict.fromkeys(name for name in (request.agent, *steps) if name))
 
 
 def limit_bytes(request: RunRequest, defaults: RunDefaults) -> int:
@@ -187,9 +200,12 @@ def memory_high_bytes(request: RunRequest, defaults: RunDefaults) -> int:
 
 
 def _agent_word(request: RunRequest) -> str:
-    if request.agent is not None:
-        return request.agent
-    command = request.command or (request.steps[0].command if request.steps else ())
+    first = request.steps[0] if request.steps else request
+    agent, command = first.agent, request.command or first.command
+    if agent == PLAIN and first.arguments:
+        command = first.arguments  # any program: what it is says more
+    elif agent is not None:
+        return agent
     return _program_word(command) if command else ""
 
 

@@ -384,7 +384,7 @@ def test_stdin_is_uploaded_before_the_run_is_submitted(
         (["--dir", "/", "--repo", "/", "--", "x"], "found dir and repo"),
         (["--branch", "main", "--", "x"], "--branch: found no repo beside it"),
         (["--repo", ".", "--sparse", "/x", "--", "x"], "--sparse: found '/x'; allowed: a list of"),
-        (["--agent", "claude", "--", "x"], "command and agent"),
+        (["--agent", "claude", "--", "x"], "an agent without a prompt"),
         (["--agent", "claude"], "an agent without a prompt"),
         (["--priority", "urgent", "--", "x"], "'urgent' is not one of"),
         (["--", "a\udcff"], "is no UTF-8 text"),

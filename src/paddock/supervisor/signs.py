@@ -1,0 +1,180 @@
+"""What the end of an agent's output says: tried again later, or its session is lost.
+
+Looked at between the exit of an attempt and its telling, in a thread, and only where the program
+failed: one that did its work may well have written about rate limits. A daemon that dies meanwhile
+hears of the exit again, and the next one looks once more. A matched line goes nowhere: it may hold
+a secret.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Final, Protocol
+
+from msgspec.structs import replace
+
+from paddock.config.patterns import BadPattern, compiled
+from paddock.config.preset import GIVEN, Sign
+from paddock.core.events import OF_AN_END, AttemptLost, Event, Exited
+from paddock.core.fleet import Fleet
+from paddock.core.run import Attempt, Exit, Run, Stopping
+from paddock.ports import Recipe
+from paddock.storage.errors import StoreError
+from paddock.supervisor.sessions import Agent, Sessions
+from paddock.supervisor.stated_times import wait_s
+from paddock.supervisor.stepping import agent_at, resumes
+
+TAIL_BYTES: Final = 8 << 10
+HEAD_BYTES: Final = 64 << 10
+LONGEST_LINE: Final = 4 << 10
+UNSTATED: Final = -1.0  # later, by the usual pause
+
+log = logging.getLogger("paddock.signs")
+
+
+class Written(Protocol):
+    """An attempt's output, its beginning and its end."""
+
+    def head(self, attempt: Attempt, most: int) -> bytes: ...
+
+    def last(self, attempt: Attempt, most: int) -> bytes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    retry_after_s: float | None = None
+    session_lost: bool = False
+
+
+class Signs:
+    def __init__(
+        self,
+        fleet: Fleet,
+        tell: Callable[[Event], None],
+        sessions: Sessions,
+        written: Written,
+        *,
+        recipe: Callable[[str], Awaitable[Recipe | None]],
+    ) -> None:
+        self._fleet = fleet
+        self._tell = tell
+        self._recipe = recipe
+        self._written = written
+        self._sessions = sessions
+        self._held: dict[Attempt, list[Event]] = {}  # its end, and what came after
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="signs")
+
+    def takes(self, event: Event) -> bool:
+        """Whether it is told later, with what was seen; what comes after an end waits behind it."""
+        if not isinstance(event, OF_AN_END):
+            return False
+        if event.attempt in self._held:
+            self._held[event.attempt].append(event)
+            return True
+        run = self._fleet.runs.get(event.attempt.run)
+        if run is None or not run.spec.agent or run.attempt != event.attempt:
+            return False
+        if not _is_cut(run, event):
+            return False
+        self._held[event.attempt] = [event]
+        task = asyncio.get_running_loop().create_task(self._look(run, event))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return True
+
+    async def _look(self, run: Run, event: Event) -> None:
+        seen = Seen()
+        try:
+            seen = await self._seen(run, event)
+        except (OSError, StoreError, BadPattern) as error:
+            log.warning("what %s wrote last is not known: %s", run.id, error)
+        except Exception:
+            log.exception("looking at what %s wrote last", run.id)
+        # Not when cancelled: the daemon ends, and the next one hears of it again and looks itself.
+        self._pass_on(run.attempt, seen)
+
+    async def _seen(self, run: Run, event: Event) -> Seen:
+        recipe = await self._recipe(run.id)
+        agent = None if recipe is None else agent_at(recipe.labels, run.steps_done)
+        if recipe is None or agent is None:
+            return Seen()
+        look = partial(self._see, run.attempt, agent, event, resumed=resumes(run, recipe))
+        return await asyncio.get_running_loop().run_in_executor(self._threads, look)
+
+    def _pass_on(self, attempt: Attempt, seen: Seen) -> None:
+        for event in self._held.pop(attempt):
+            if isinstance(event, Exited) and seen != Seen():
+                ended = replace(event.exit, session_lost=seen.session_lost)
+                if ended.retry_after_s is None:  # who said it by itself knows better
+                    ended = replace(ended, retry_after_s=seen.retry_after_s)
+                event = replace(event, exit=ended)
+            self._tell(event)
+
+    # -- in a thread ----------------------------------------------------------------------
+
+    def _see(self, attempt: Attempt, agent: Agent, event: Event, *, resumed: bool) -> Seen:
+        if agent.session not in (None, GIVEN):
+            self._find_session(attempt, agent.session or "")
+        if not isinstance(event, Exited):
+            return Seen()
+        ended, tail = event.exit, _lines(self._written.last(attempt, TAIL_BYTES))
+        if resumed and _found(agent.lost, ended, tail) is not None:
+            return Seen(session_lost=True)
+        said = _found(agent.later, ended, tail)
+        return Seen() if said is None else Seen(_stated_s(said))
+
+    def _find_session(self, attempt: Attempt, pattern: str) -> None:
+        for line in _lines(self._written.head(attempt, HEAD_BYTES)):
+            said = compiled(pattern).search(line)
+            if said is not None:
+                self._sessions.keep(attempt.run, said.get("session", ""))
+                return
+
+    def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _is_cut(run: Run, event: Event) -> bool:
+    """Whether there is something to go on with, or to be understood."""
+    if isinstance(event, AttemptLost):
+        return True
+    return isinstance(event, Exited) and (event.exit.code != 0 or isinstance(run.state, Stopping))
+
+
+def _lines(data: bytes) -> list[str]:
+    return [line[:LONGEST_LINE].rstrip() for line in data.decode(errors="replace").split("\n")]
+
+
+def _found(signs: Sequence[Sign], ended: Exit, tail: Iterable[str]) -> tuple[str, str] | None:
+    """What the first sign that holds says about the time: a kind and a text, both empty if nothing.
+
+    Only of a program that failed by itself: one that was killed has not said its last word.
+    """
+    if not ended.code:
+        return None
+    lines = [line for line in tail if line]
+    for sign in signs:
+        if sign.exit and ended.code not in sign.exit:
+            continue
+        if not sign.pattern:
+            return "", ""
+        for line in reversed(lines):
+            groups = compiled(sign.pattern).search(line)
+            if groups is not None:
+                return next(iter(groups.items()), ("", ""))
+    return None
+
+
+def _stated_s(said: tuple[str, str]) -> float:
+    kind, text = said
+    stated = wait_s(kind, text, datetime.now().astimezone()) if kind else None
+    return UNSTATED if stated is None else stated
