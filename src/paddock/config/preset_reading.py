@@ -59,6 +59,7 @@ class _Reader:
         self._project = project
         self._done: dict[str, Preset] = {}
         self._under_way: list[str] = []
+        self._refused: set[str] = set()  # each is told once, whoever asks for it again
 
     def read(self) -> Presets:
         for name in self._table.entries:
@@ -78,6 +79,14 @@ class _Reader:
         self._mistakes.add(at, full, found=found, allowed=allowed, nearest=near)
 
     def _preset(self, name: str) -> Preset | None:
+        if name in self._refused:
+            return None
+        found = self._read(name)
+        if found is None:
+            self._refused.add(name)
+        return found
+
+    def _read(self, name: str) -> Preset | None:
         if name in self._done or name not in self._table.entries:
             return self._done.get(name) or self._known.get(name)
         body = self._table.entries[name]

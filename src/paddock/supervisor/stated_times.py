@@ -12,6 +12,7 @@ LONGEST: Final = 80
 MILLISECONDS: Final = 1e11  # an epoch above that is no number of seconds
 # "resets 3pm", read at 3:01: that was a minute ago, and is not tomorrow.
 JUST_NOW: Final = timedelta(minutes=10)
+HALF_A_YEAR: Final = timedelta(days=183)  # a date without a year is the nearest one
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _WORDS: Final = {"sec": "s", "min": "m", "hour": "h", "hr": "h", "day": "d", "week": "w"}
 _PART: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?) ?([a-z]{0,12})")
@@ -92,7 +93,9 @@ def _clock(text: str, now: datetime) -> datetime | None:
             dated = (f"{words} {here.year}", f"{day} {clock} %Y")
             at = _read(*dated) if "%Y" not in day else _read(words, f"{day} {clock}")
             if at is not None:
-                return at.replace(tzinfo=zone)
+                at = at.replace(tzinfo=zone)
+                is_next = "%Y" not in day and at < here - HALF_A_YEAR
+                return at.replace(year=at.year + 1) if is_next else at
     return None
 
 

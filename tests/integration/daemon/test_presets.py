@@ -185,7 +185,11 @@ def test_ten_issues_end_on_ten_branches_of_one_repository(tmp_path: Path) -> Non
     solve = 'echo "$1" > solved && git add . && git commit -qm "$(echo "$1" | head -n 1)"'
     config = f"""\
 agents:
-  claude: {{start: [sh, -c, {json.dumps(solve)}, sh, "{{prompt}}"], resume: null, model: null, memory: 64M}}
+  claude:
+    start: [sh, -c, {json.dumps(solve)}, sh, "{{prompt}}"]
+    resume: null
+    model: null
+    memory: 64M
 """
     shop = tmp_path / "shop"
     shop.mkdir()
