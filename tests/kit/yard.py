@@ -174,6 +174,10 @@ class Yard:
     def order_of_starts(self) -> list[str]:
         return [a.attempt.run for a in self.all_actions if isinstance(a, StartAttempt)]
 
+    def last_start(self, name: str) -> StartAttempt:
+        starts = [a for a in self.all_actions if isinstance(a, StartAttempt)]
+        return [start for start in starts if start.attempt.run == name][-1]
+
     # -- the end, and a new beginning -----------------------------------------------------
 
     def reborn(self) -> Yard:

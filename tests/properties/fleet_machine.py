@@ -77,6 +77,7 @@ EXITS = st.one_of(
     st.just(Exit(None, signal=9, oom=True)),
     st.just(Exit(None, signal=9, oom=True, fleet_oom=True)),
     st.just(Exit(1, retry_after_s=7.0)),
+    st.just(Exit(1, session_lost=True)),
     st.just(Exit(0, oom=True)),
 )
 PICK = st.integers(0, 10_000)

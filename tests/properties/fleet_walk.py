@@ -19,6 +19,7 @@ from tests.properties.fleet_machine import FleetMachine, a_small_policy
 EXITS = (
     Exit(0), Exit(0), Exit(0), Exit(1), Exit(75), Exit(None, signal=9, oom=True),
     Exit(None, signal=9, fleet_oom=True), Exit(1, retry_after_s=7.0),
+    Exit(1, session_lost=True),
 )  # fmt: skip
 SIZES = ("1G", "2G", "3G", "5G", "8G", "12G")
 

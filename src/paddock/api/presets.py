@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from paddock.config.mistakes import nearest
@@ -32,14 +32,15 @@ def uses_preset(request: RunRequest) -> bool:
 
 def filled(
     request: RunRequest,
-    presets: Mapping[str, Preset],
+    read: Callable[[], Mapping[str, Preset]],
     environment: Mapping[str, str],
     *,
     largest_bytes: int,
 ) -> Filled:
-    """`environment`: of whoever submits; `largest_bytes`: the largest wall that fits this host."""
+    """`read` gives the presets; `environment`: of whoever submits; `largest_bytes`: the largest wall that fits this host."""
     if not uses_preset(request):
         return Filled(request)
+    presets = read()
     agents: dict[str, Agent] = {}
     used: list[Preset] = []
     if request.agent is not None:

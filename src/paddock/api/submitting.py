@@ -272,10 +272,8 @@ async def _plan(desk: Desk, body: Submit, looked: Looked) -> Plan:
 
 def _filled(desk: Desk, request: RunRequest, given: Given, *, of: r.Sent, plan: Plan) -> Filled:
     """With the command that its preset makes; what is worth saying about that is noted once."""
-    if not uses_preset(request):
-        return Filled(request)
     largest = desk.supervisor.fleet.policy.largest_bytes
-    made = filled(request, given.presets(), of.environment, largest_bytes=largest)
+    made = filled(request, given.presets, of.environment, largest_bytes=largest)
     plan.notes += [note for note in made.notes if note not in plan.notes]
     return made
 

@@ -228,7 +228,7 @@ def _agents_source(settings: Settings, total_bytes: int | None, of_daemon: int |
 
 
 def _table(settings: Settings, total_bytes: int | None, of_daemon: int | None) -> Iterable[str]:
-    from paddock.config.settings import MAX_AGENTS
+    from paddock.config.settings import BUILT_IN, MAX_AGENTS
 
     cells = [("performance_profile", str(settings.profile.value), settings.profile.source)]
     for setting, held in _rows(settings):
@@ -236,6 +236,9 @@ def _table(settings: Settings, total_bytes: int | None, of_daemon: int | None) -
         if setting is MAX_AGENTS:
             source = _agents_source(settings, total_bytes, of_daemon)
         cells.append((setting.key, setting.kind.show(held.value), source))
+    for name, preset in (settings.own_presets or {}).items():
+        if preset.source != BUILT_IN:  # those that ship are in the reference
+            cells.append((f"agents.{name}", preset.about or preset.start[0], preset.source))
     yield from _aligned(cells, terminal_width())
 
 
@@ -270,6 +273,11 @@ def _as_json(settings: Settings, notes: list[str]) -> dict[str, Any]:
                 "host_wide": setting.host_wide,
             }
             for setting, held in _rows(settings)
+        ],
+        # Without their variables: those may be secrets.
+        "presets": [
+            {"name": name, "about": each.about, "start": list(each.start), "source": each.source}
+            for name, each in settings.presets.items()
         ],
         "notes": notes,
     }

@@ -52,7 +52,7 @@ from paddock.supervisor.loop import Supervisor
 from paddock.supervisor.readiness import Readiness
 from paddock.supervisor.recovery import Inheritance, inherit, recover
 from paddock.supervisor.sessions import Sessions
-from paddock.supervisor.signs import Signs
+from paddock.supervisor.signs import signs_for
 from paddock.supervisor.witness import Witness
 
 REVIVE_AFTER_S: Final = 1.0
@@ -156,10 +156,7 @@ class _Daemon:
         self.supervisor.hands.keepsakes = self.keepsakes
         self.supervisor.on_parting.append(self.keepsakes.part)
         self.sessions = Sessions(places.sessions)
-        self.supervisor.hands.sessions = self.sessions
-        self.supervisor.on_parting.append(self.sessions.part)
-        self.signs = self._signs()
-        self.supervisor.hands.signs = self.signs
+        self.signs = signs_for(self.supervisor, self.sessions, self.output)
         self.witness = self._witness()
         self.supervisor.hands.witness = self.witness
         self.boxes = BlackBoxes(self.supervisor, places.black_boxes, room=self.grounds.room)
@@ -169,13 +166,6 @@ class _Daemon:
         fleet, tell = self.supervisor.fleet, self.supervisor.post
         room, spent = self.grounds.room, self.keepsakes.drop_stream
         return Witness(fleet, tell, digest=self.output.digest, room=room, spent=spent)
-
-    def _signs(self) -> Signs:
-        supervisor = self.supervisor
-        return Signs(
-            *(supervisor.fleet, supervisor.hands.post, self.sessions, self.output),
-            recipe=lambda run: supervisor.look(lambda store: store.recipe(run)),
-        )
 
     def _local_driver(self) -> LocalDriver:
         return LocalDriver(

@@ -77,8 +77,8 @@ class Sessions:
         return replace(launch, command=command, stdin=stdin)
 
     def keep(self, run: str, session: str) -> None:
-        """Whole or not at all."""
-        if session and len(session) <= LONGEST:
+        """Whole or not at all; nothing that a program could take for an option."""
+        if session.isprintable() and len(session) <= LONGEST and session[:1] not in ("", "-"):
             self._write(self._path(run), session)
 
     def _claimed(self, run: str, after: str | None) -> str | None:

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec.structs import replace
 
@@ -29,6 +29,9 @@ from paddock.storage.errors import StoreError
 from paddock.supervisor.sessions import Agent, Sessions
 from paddock.supervisor.stated_times import wait_s
 from paddock.supervisor.stepping import agent_at, resumes
+
+if TYPE_CHECKING:
+    from paddock.supervisor.loop import Supervisor
 
 TAIL_BYTES: Final = 8 << 10
 HEAD_BYTES: Final = 64 << 10
@@ -145,6 +148,18 @@ class Signs:
         for task in self._tasks:
             task.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def signs_for(supervisor: Supervisor, sessions: Sessions, written: Written) -> Signs:
+    """In their places: sessions are given at each start, signs are looked for at each end."""
+    hands = supervisor.hands
+    signs = Signs(
+        *(supervisor.fleet, hands.post, sessions, written),
+        recipe=lambda run: supervisor.look(lambda store: store.recipe(run)),
+    )
+    hands.sessions, hands.signs = sessions, signs
+    supervisor.on_parting.append(sessions.part)
+    return signs
 
 
 def _is_cut(run: Run, event: Event) -> bool:

@@ -55,6 +55,22 @@ def test_show_says_each_value_and_where_it_comes_from_aligned(capsys: Capture) -
     assert any("auto       built in; at most 5 by profile medium" in line for line in lines)
 
 
+def test_show_lists_presets_of_ones_own_and_never_their_variables(
+    project: Path, capsys: Capture
+) -> None:
+    file = project.parent / "xdg/paddock/config.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text("agents:\n  mine: {like: codex, env: {KEY: hunter2}}\n", encoding="utf-8")
+    assert main(["config", "show"]) == 0
+    text = capsys.readouterr().out
+    line = next(line for line in text.splitlines() if line.startswith("agents."))
+    assert line.startswith("agents.mine") and "OpenAI Codex" in line and line.endswith(":2")
+    found = shown(capsys)
+    names = ["claude", "codex", "gemini", "opencode", "aider", "plain", "mine"]
+    assert [each["name"] for each in found["presets"]] == names
+    assert "hunter2" not in json.dumps(found) + text
+
+
 def test_show_is_never_wider_than_the_terminal() -> None:
     path = "/home/somebody/projects/payments/.paddock/config.yaml:12"
     walls = "[{command: cargo, memory: 8G}, {command: npm, memory: 2G}]"

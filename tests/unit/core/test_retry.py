@@ -141,6 +141,45 @@ def test_later_is_not_for_ever() -> None:
     assert "asked to be tried later 2 times" in yard.why("a")
 
 
+def test_a_lost_session_begins_afresh_at_once_and_is_no_failure() -> None:
+    yard = Yard()
+    yard.run(a_spec(agent="claude"))
+    yard.end("a", 75)
+    yard.advance(60)
+    assert yard.last_start("a").resume
+    yard.end("a", 1, session_lost=True)
+    assert yard.live == ["a"] and not yard.last_start("a").resume
+    assert (yard["a"].failures, yard["a"].laters) == (0, 2)
+    yard.end("a", 1, retry_after_s=5.0)  # what it did since is gone on with again
+    yard.advance(5)
+    assert yard.last_start("a").resume
+    yard.end("a", 1)
+    assert yard.outcome("a") is Outcome.FAILED
+
+
+def test_sessions_are_not_lost_for_ever() -> None:
+    yard = Yard(with_parts(POLICY, retry={"laters": 3}))
+    yard.run(a_spec(agent="claude"))
+    for _ in range(3):
+        yard.end("a", 1, session_lost=True)
+        assert yard.live == ["a"]
+    yard.end("a", 1, session_lost=True)
+    assert yard.outcome("a") is Outcome.FAILED
+
+
+def test_a_lost_session_of_a_step_begins_that_step_afresh() -> None:
+    yard = Yard()
+    yard.run(a_spec(agent="claude", steps=("one", "two")))
+    yard.end("a", 0)
+    yard.end("a", 75)
+    yard.advance(60)
+    assert (yard.last_start("a").step, yard.last_start("a").resume) == (1, True)
+    yard.end("a", 1, session_lost=True)
+    assert (yard.last_start("a").step, yard.last_start("a").resume) == (1, False)
+    yard.end("a", 0)
+    assert yard.outcome("a") is Outcome.SUCCEEDED and yard["a"].steps_done == 2
+
+
 def test_a_failed_start_is_tried_twice_more_unless_it_cannot_help() -> None:
     yard = Yard(with_parts(POLICY, breaker={"failures": 99}))
     yard.submit(a_spec("a"))

@@ -30,7 +30,7 @@ RESUMED = {"attempts": 2, "preemptions": 1}
 
 def agent_of(name: str) -> Agent:
     request = RunRequest(name="a", agent=name, prompt="p", arguments=("x",))
-    return filled(request, built_in(), {}, largest_bytes=1 << 40).agents[""]
+    return filled(request, built_in, {}, largest_bytes=1 << 40).agents[""]
 
 
 @dataclass
