@@ -37,7 +37,8 @@ def filled(
     *,
     largest_bytes: int,
 ) -> Filled:
-    """`read` gives the presets; `environment`: of whoever submits; `largest_bytes`: the largest wall that fits this host."""
+    """`read` gives the presets, `environment` is that of whoever submits, and `largest_bytes` the
+    largest wall that fits this host."""
     if not uses_preset(request):
         return Filled(request)
     presets = read()
