@@ -155,7 +155,7 @@ class _Daemon:
         self.keepsakes = Keepsakes(places.checkpoints)
         self.supervisor.hands.keepsakes = self.keepsakes
         self.supervisor.on_parting.append(self.keepsakes.part)
-        self.sessions = Sessions(places.sessions)
+        self.sessions = Sessions(places.sessions, self.output)
         self.signs = signs_for(self.supervisor, self.sessions, self.output)
         self.witness = self._witness()
         self.supervisor.hands.witness = self.witness

@@ -13,11 +13,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 from uuid import UUID, uuid5
 
 import msgspec
 
+from paddock.config.patterns import compiled
 from paddock.config.preset import GIVEN, Line, Sign
 from paddock.core.run import Attempt, Ended, Outcome
 from paddock.ports import Launch
@@ -27,6 +28,8 @@ from paddock.supervisor.thoughts import Parting
 
 AGENT_LABEL: Final = "agent"  # see `Agent`, as JSON
 LONGEST: Final = 200
+HEAD_BYTES: Final = 64 << 10
+LONGEST_LINE: Final = 4 << 10
 _SPACE: Final = UUID("b3d9c1de-6a52-4f0e-9a1c-5f3c6f0f7a11")
 
 log = logging.getLogger("paddock.sessions")
@@ -54,9 +57,18 @@ def agent_in(labels: Mapping[str, str]) -> Agent | None:
     return None if found is None else msgspec.json.decode(found, type=Agent)
 
 
+class Written(Protocol):
+    """An attempt's output, its beginning and its end."""
+
+    def head(self, attempt: Attempt, most: int) -> bytes: ...
+
+    def last(self, attempt: Attempt, most: int) -> bytes: ...
+
+
 class Sessions:
-    def __init__(self, top: Path) -> None:
+    def __init__(self, top: Path, written: Written) -> None:
         self._top = top
+        self._written = written
         self._done = Sweeper(self.remove)
 
     def given(self, launch: Launch, agent: Agent) -> Launch:
@@ -64,6 +76,9 @@ class Sessions:
         run, line = launch.attempt.run, agent.resume
         if launch.resume and line is not None:
             known = self._claimed(run, launch.labels.get(AFTER_LABEL))
+            if known is None and launch.attempt.number > 1:
+                # Nobody saw the end of the one before: the machine was restarted under it.
+                known = self.find(Attempt(run, launch.attempt.number - 1), agent)
             if known is not None or not line.sessions:
                 return replace(launch, command=line.at(known or ""), stdin=None)
         session = ""
@@ -76,10 +91,24 @@ class Sessions:
         stdin = launch.stdin if agent.prompt is None else self._prompt(run, agent.prompt)
         return replace(launch, command=command, stdin=stdin)
 
-    def keep(self, run: str, session: str) -> None:
+    def find(self, attempt: Attempt, agent: Agent) -> str | None:
+        """What the program said at its beginning, where it makes its sessions itself."""
+        if agent.session in (None, GIVEN):
+            return None
+        pattern = compiled(agent.session or "")
+        for line in lines_of(self._written.head(attempt, HEAD_BYTES)):
+            said = pattern.search(line)
+            if said is not None:
+                session = said.get("session", "")
+                return session if self.keep(attempt.run, session) else None
+        return None
+
+    def keep(self, run: str, session: str) -> bool:
         """Whole or not at all; nothing that a program could take for an option."""
-        if session.isprintable() and len(session) <= LONGEST and session[:1] not in ("", "-"):
-            self._write(self._path(run), session)
+        if not session.isprintable() or len(session) > LONGEST or session[:1] in ("", "-"):
+            return False
+        self._write(self._path(run), session)
+        return True
 
     def _claimed(self, run: str, after: str | None) -> str | None:
         path = self._path(run)
@@ -123,6 +152,10 @@ class Sessions:
     def close(self) -> None:
         """What is left of those that succeeded goes when their runs are forgotten."""
         self._done.close()
+
+
+def lines_of(data: bytes) -> list[str]:
+    return [line[:LONGEST_LINE].rstrip() for line in data.decode(errors="replace").split("\n")]
 
 
 def _is_agent(parting: Parting) -> bool:

@@ -15,18 +15,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
 from paddock.config.patterns import BadPattern, compiled
-from paddock.config.preset import GIVEN, Sign
+from paddock.config.preset import Sign
 from paddock.core.events import OF_AN_END, AttemptLost, Event, Exited
 from paddock.core.fleet import Fleet
 from paddock.core.run import Attempt, Exit, Run, Stopping
 from paddock.ports import Recipe
 from paddock.storage.errors import StoreError
-from paddock.supervisor.sessions import Agent, Sessions
+from paddock.supervisor.sessions import Agent, Sessions, Written, lines_of
 from paddock.supervisor.stated_times import wait_s
 from paddock.supervisor.stepping import agent_at, resumes
 
@@ -34,19 +34,9 @@ if TYPE_CHECKING:
     from paddock.supervisor.loop import Supervisor
 
 TAIL_BYTES: Final = 8 << 10
-HEAD_BYTES: Final = 64 << 10
-LONGEST_LINE: Final = 4 << 10
 UNSTATED: Final = -1.0  # later, by the usual pause
 
 log = logging.getLogger("paddock.signs")
-
-
-class Written(Protocol):
-    """An attempt's output, its beginning and its end."""
-
-    def head(self, attempt: Attempt, most: int) -> bytes: ...
-
-    def last(self, attempt: Attempt, most: int) -> bytes: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,22 +117,14 @@ class Signs:
     # -- in a thread ----------------------------------------------------------------------
 
     def _see(self, attempt: Attempt, agent: Agent, event: Event, *, resumed: bool) -> Seen:
-        if agent.session not in (None, GIVEN):
-            self._find_session(attempt, agent.session or "")
+        self._sessions.find(attempt, agent)
         if not isinstance(event, Exited):
             return Seen()
-        ended, tail = event.exit, _lines(self._written.last(attempt, TAIL_BYTES))
+        ended, tail = event.exit, lines_of(self._written.last(attempt, TAIL_BYTES))
         if resumed and _found(agent.lost, ended, tail) is not None:
             return Seen(session_lost=True)
         said = _found(agent.later, ended, tail)
         return Seen() if said is None else Seen(_stated_s(said))
-
-    def _find_session(self, attempt: Attempt, pattern: str) -> None:
-        for line in _lines(self._written.head(attempt, HEAD_BYTES)):
-            said = compiled(pattern).search(line)
-            if said is not None:
-                self._sessions.keep(attempt.run, said.get("session", ""))
-                return
 
     def close(self) -> None:
         for task in self._tasks:
@@ -167,10 +149,6 @@ def _is_cut(run: Run, event: Event) -> bool:
     if isinstance(event, AttemptLost):
         return True
     return isinstance(event, Exited) and (event.exit.code != 0 or isinstance(run.state, Stopping))
-
-
-def _lines(data: bytes) -> list[str]:
-    return [line[:LONGEST_LINE].rstrip() for line in data.decode(errors="replace").split("\n")]
 
 
 def _found(signs: Sequence[Sign], ended: Exit, tail: Iterable[str]) -> tuple[str, str] | None:

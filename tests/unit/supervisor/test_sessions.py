@@ -17,9 +17,19 @@ GIVES = Agent(preset="x", sessions={1: "{session}"}, resume=RESUME, session=GIVE
 FINDS = Agent(preset="x", resume=RESUME, session="id (?P<session>.*)")
 
 
+class Output(dict[Attempt, bytes]):
+    """What attempts wrote."""
+
+    def head(self, attempt: Attempt, most: int) -> bytes:
+        return self.get(attempt, b"")[:most]
+
+    def last(self, attempt: Attempt, most: int) -> bytes:
+        return self.get(attempt, b"")[-most:]
+
+
 @pytest.fixture
 def sessions(tmp_path: Path) -> Sessions:
-    return Sessions(tmp_path / "sessions")
+    return Sessions(tmp_path / "sessions", Output())
 
 
 def launch(
@@ -92,3 +102,11 @@ def test_an_id_that_is_none_is_not_kept(sessions: Sessions) -> None:
     for text in ("x" * 201, "", "--yes", "a\nb"):
         sessions.keep("a", text)
     assert command(sessions, FINDS, number=2, resume=True) == launch().command
+
+
+def test_one_whose_end_nobody_saw_is_looked_for_in_what_was_written(tmp_path: Path) -> None:
+    """The machine was restarted under it."""
+    output = Output({Attempt("a", 1): b"id old\n", Attempt("a", 2): b"begin\nid new\nmore\n"})
+    sessions = Sessions(tmp_path, output)
+    assert command(sessions, FINDS, number=3, resume=True) == ("x", "--resume=new")
+    assert command(Sessions(tmp_path, Output()), FINDS, number=4, resume=True)[1] == "--resume=new"

@@ -59,7 +59,7 @@ class Stand:
 
     async def _tell(self, events: tuple[Event, ...]) -> list[Event]:
         fleet = cast("Fleet", SimpleNamespace(runs={self.run.id: self.run}))
-        sessions = Sessions(self.top)
+        sessions = Sessions(self.top, self)
         signs = Signs(fleet, self.told.append, sessions, self, recipe=self.recipe)
         self.told.extend(event for event in events if not signs.takes(event))
         while signs.is_busy:
