@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from paddock.supervisor.loop import Supervisor
 
 TAIL_BYTES: Final = 8 << 10
+PATIENCE_S: Final = 60.0  # a disk that hangs must not keep an end from being told
 UNSTATED: Final = -1.0  # later, by the usual pause
 
 log = logging.getLogger("paddock.signs")
@@ -89,7 +90,8 @@ class Signs:
     async def _look(self, run: Run, event: Event) -> None:
         seen = Seen()
         try:
-            seen = await self._seen(run, event)
+            async with asyncio.timeout(PATIENCE_S):
+                seen = await self._seen(run, event)
         except (OSError, StoreError, BadPattern) as error:
             log.warning("what %s wrote last is not known: %s", run.id, error)
         except Exception:
