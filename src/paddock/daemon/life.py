@@ -164,8 +164,8 @@ class _Daemon:
 
     def _witness(self) -> Witness:
         fleet, tell = self.supervisor.fleet, self.supervisor.post
-        room, spent = self.grounds.room, self.keepsakes.drop_stream
-        return Witness(fleet, tell, digest=self.output.digest, room=room, spent=spent)
+        room, kept = self.grounds.room, self.keepsakes
+        return Witness(fleet, tell, digest=self.output.digest, room=room, kept=kept)
 
     def _local_driver(self) -> LocalDriver:
         return LocalDriver(

@@ -30,7 +30,7 @@ from paddock.core.events import (
 from paddock.core.run import Attempt
 from paddock.ports import Launch
 from paddock.supervisor.sweeping import Sweeper
-from paddock.supervisor.wanted import MARKER_LABEL, REPOSITORY_LABEL, Wanted, wanted_by
+from paddock.supervisor.wanted import MARKER_LABEL, READY, REPOSITORY_LABEL, Wanted, wanted_by
 from paddock.workspaces.errands import EVERYTHING, Errand
 from paddock.workspaces.errors import (
     BrokenOff,
@@ -123,6 +123,8 @@ class Grounds:
         laid.has_workspace = REPOSITORY_LABEL in launch.labels
         path = self._scratch.path(laid.scratch)
         ours = {**launch.ours, **laid.block.environment(), SCRATCH: str(path)}
+        if MARKER_LABEL in launch.labels:
+            ours[READY] = f"{launch.directory}/{launch.labels[MARKER_LABEL]}"
         begin(replace(launch, ours=ours, reach=(*launch.reach, path)))
         if self.on_marked is not None and MARKER_LABEL in launch.labels:
             self.on_marked(launch.attempt, launch.labels[MARKER_LABEL])

@@ -30,6 +30,8 @@ from paddock.supervisor.stepping import Work, resumes, work_of
 from paddock.supervisor.witness import Witness
 
 DRIVER_LABEL: Final = "driver"
+# Its wall, or where there is none what is sampled: an agent cannot read that from any cgroup.
+MEMORY_LIMIT: Final = "PADDOCK_MEMORY_LIMIT"
 
 Tell = Callable[[Event], None]
 _STOPS: Final = (AskCheckpoint, TerminateAttempt, KillAttempt)
@@ -169,7 +171,7 @@ class Hands:
 
     def _equipped(self, launch: Launch, work: Work) -> Launch:
         """With what lies between its attempts. Raises OSError where there is no place for it."""
-        launch = replace(launch, command=work.command, ours=work.variables)
+        launch = replace(launch, command=work.command, ours={**launch.ours, **work.variables})
         if launch.attempt in self._begun:
             return launch
         if self.sessions is not None and work.agent is not None:
@@ -196,6 +198,7 @@ def _launch(action: StartAttempt, run: Run, recipe: Recipe) -> Launch:
         expected_bytes=run.state.hold.expected_bytes,
         stdin=recipe.stdin,
         labels=recipe.labels,
+        ours={MEMORY_LIMIT: str(run.soft_limit_bytes or action.limit_bytes)},
     )
 
 

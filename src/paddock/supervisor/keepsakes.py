@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from paddock.core.run import Ended, Outcome
+from paddock.core.run import Attempt, Ended, Outcome
 from paddock.ports import Launch
+from paddock.supervisor.later import Stated, stated_in
 from paddock.supervisor.sweeping import Sweeper
 from paddock.supervisor.thoughts import Parting
 from paddock.workspaces.removal import delete_tree
 
 VARIABLE: Final = "PADDOCK_CHECKPOINT_DIR"
+LATER: Final = "PADDOCK_LATER"
+_LATER: Final = ".later-"
 AFTER_LABEL: Final = "after"  # the run that this one goes on with
 
 log = logging.getLogger("paddock.keepsakes")
@@ -38,7 +42,11 @@ class Keepsakes:
         except FileNotFoundError:
             self._top.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._make(path, launch.labels.get(AFTER_LABEL))
-        ours = {**launch.ours, VARIABLE: str(path)}
+        later = self._later(launch.attempt)
+        _remove(later)  # of the run that this one goes on with, which counted its own attempts
+        if launch.attempt.number > 1:
+            _remove(self._later(Attempt(launch.attempt.run, launch.attempt.number - 1)))
+        ours = {**launch.ours, VARIABLE: str(path), LATER: later}
         return replace(launch, ours=ours, reach=(*launch.reach, path))
 
     def _make(self, path: Path, after: str | None) -> None:
@@ -53,9 +61,18 @@ class Keepsakes:
         """Whether the run has put something there: then it knows of checkpoints."""
         try:
             with os.scandir(self._top / run) as found:
-                return any(found)
+                return any(not each.name.startswith(_LATER) for each in found)
         except OSError:
             return False
+
+    def _later(self, attempt: Attempt) -> str:
+        """For each attempt its own, so that none is taken for what another one said. Stays until
+        the next one begins: a daemon that dies before it remembers the end looks once more."""
+        return f"{self._top}/{attempt.run}/{_LATER}{attempt.number}"
+
+    def stated(self, attempt: Attempt) -> Stated:
+        """When it asked to be tried again. In a thread."""
+        return stated_in(self._later(attempt), now=time.time())
 
     # -- after ----------------------------------------------------------------------------
 
@@ -86,3 +103,8 @@ class Keepsakes:
         for run in self._done.close():
             with suppress(OSError):
                 (self._top / run).rmdir()
+
+
+def _remove(path: str) -> None:
+    with suppress(OSError):
+        os.unlink(path)  # noqa: PTH108 - quicker, and this is done for every start

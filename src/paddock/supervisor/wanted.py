@@ -18,6 +18,7 @@ REPOSITORY_LABEL: Final = "repo"  # what is asked for, as JSON: see `Wanted`
 # The whole address where it holds a password: environments go with the end and show nowhere.
 ADDRESS: Final = "PADDOCK_REPOSITORY"
 MARKER_LABEL: Final = "ready_marker"
+READY: Final = "PADDOCK_READY"  # the file that would say so; a commit's message may as well
 FLEETING_LABEL: Final = "fleeting"  # of a heartbeat's runs: their workspaces go with their end
 
 

@@ -13,6 +13,7 @@ from msgspec import structs
 
 from paddock.core.events import Emptied, Event, Exited, Noticed
 from paddock.core.run import Attempt, Exit
+from paddock.supervisor.later import Stated
 from paddock.supervisor.witness import Witness
 from paddock.workspaces.room import Room
 from tests.kit.factories import a_spec
@@ -31,13 +32,21 @@ class Scene:
         self.told: list[Event] = []
         self.may_read = threading.Event()
         self.spent: list[tuple[str, int]] = []
+        self.said = Stated()
         self.witness = Witness(
             yard.fleet,
             self.told.append,
             digest=self._digest,
             room=Room(top),
-            spent=lambda run, step: self.spent.append((run, step)),
+            kept=self,
         )
+
+    def drop_stream(self, run: str, step: int) -> None:
+        self.spent.append((run, step))
+
+    def stated(self, attempt: Attempt) -> Stated:
+        assert attempt == A
+        return self.said
 
     def _digest(self, attempt: Attempt) -> str:
         assert self.may_read.wait(10)
@@ -103,3 +112,28 @@ async def test_of_a_plain_run_or_a_bad_end_nothing_is_looked_at(tmp_path: Path) 
         assert not scene.witness.takes(Exited(1.0, A, Exit(3)))
     async with a_scene(tmp_path, steps=()) as scene:
         assert not scene.witness.takes(GOOD)
+
+
+@in_a_loop
+async def test_one_that_asks_to_be_tried_later_is_told_with_the_time_it_stated(
+    tmp_path: Path,
+) -> None:
+    asked = Exited(1.0, A, Exit(75))
+    async with a_scene(tmp_path, steps=()) as scene:
+        scene.said = Stated(after_s=90.0)
+        assert scene.witness.takes(asked)
+        await scene.let_read(1)
+        assert scene.told == [structs.replace(asked, exit=Exit(75, retry_after_s=90.0))]
+
+
+@in_a_loop
+async def test_what_is_wrong_with_a_stated_time_is_in_the_story_before_the_end(
+    tmp_path: Path,
+) -> None:
+    asked = Exited(1.0, A, Exit(75))
+    async with a_scene(tmp_path) as scene:
+        scene.said = Stated(problem="no time")
+        assert scene.witness.takes(asked)
+        await scene.let_read(2)
+        assert scene.told == [Noticed(1.0, A, "no time"), asked]
+        assert not scene.witness.takes(Exited(1.0, A, Exit(75, retry_after_s=5.0))), "known already"
