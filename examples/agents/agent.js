@@ -90,9 +90,9 @@ async function main() {
     done = number;
     say(`line ${done}`);
     if (checkpointAsked()) {
+      say(`makes room after line ${done}`); // first: the answer may be its end
       keep({ done, words });
       fs.writeFileSync(env.PADDOCK_CHECKPOINT_WRITTEN, "");
-      say(`kept after line ${done}`);
       await sleep(60); // waits for its end: what it did now, the attempt after it would do once more
     }
     if (timeIsShort()) {

@@ -13,8 +13,8 @@ from paddock import agent
 
 def keep_and_wait(done, words):
     """Waits for its end: what it did now, the attempt after it would do once more."""
+    print(f"makes room after line {done}", flush=True)  # first: the answer may be its end
     agent.checkpoint({"done": done, "words": words})
-    print(f"kept after line {done}", flush=True)
     time.sleep(60)
 
 

@@ -144,11 +144,11 @@ fn main() -> io::Result<()> {
         done = number;
         println!("line {done}");
         if is_so(&ASKED, "PADDOCK_CHECKPOINT_REQUEST") {
+            println!("makes room after line {done}"); // first: the answer may be its end
             kept.keep(done, words)?;
             if let Ok(path) = env::var("PADDOCK_CHECKPOINT_WRITTEN") {
                 File::create(path)?;
             }
-            println!("kept after line {done}");
             sleep(Duration::from_secs(60)); // waits for its end: what it did now, the attempt
                                             // after it would do once more
         }

@@ -88,8 +88,8 @@ while read -r line; do # line by line: it may be larger than the memory
     done=$number
     echo "line $done"
     if is_asked; then
+        echo "makes room after line $done" # first: the answer may be its end
         keep && : >"$PADDOCK_CHECKPOINT_WRITTEN"
-        echo "kept after line $done"
         exec sleep 60 # for its end: what it did now, the attempt after it would do once more
     fi
     if time_is_short; then

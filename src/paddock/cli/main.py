@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 # One file a command. A module here may be in a sibling room (tui): being named is not
 # being imported, so the floors stay clean.
 COMMANDS: Final = {
+    "agent-guide": Entry("paddock.cli.agent_guide", "What an agent should know, with its limits."),
     "bench": Entry("paddock.cli.bench", "Measure agents and this machine; compare reports."),
     "breaker": Entry("paddock.cli.breaker", "Groups held back after failures; let one go."),
     "capacity": Entry("paddock.cli.capacity", "How many agents a host can safely hold."),

@@ -23,6 +23,7 @@ SLOTS: Final = 4
 CONFIG: Final = f"performance: {{max_concurrent_agents: {SLOTS}}}\nqueue: {{min_run: 0.1s}}\n"
 NODE: Final = shutil.which("node")
 RUSTC: Final = shutil.which("rustc")
+LANGUAGES: Final = ("python", "shell", *["javascript"] * bool(NODE), *["rust"] * bool(RUSTC))
 
 
 @contextmanager
@@ -64,17 +65,17 @@ def _podman(directory: Path) -> Path:
     return podman.parent
 
 
-def programs(directory: Path, *, rust: bool = True) -> dict[str, tuple[str, ...]]:
-    """Of the examples, those that this machine can run."""
-    found: dict[str, tuple[str, ...]] = {
-        "python": (sys.executable, str(EXAMPLES / "agent.py")),
-        "shell": ("sh", str(EXAMPLES / "agent.sh")),
-    }
-    if NODE is not None:
-        found["javascript"] = (NODE, "--expose-gc", str(EXAMPLES / "agent.js"))
-    if RUSTC is not None and rust:
-        built = directory / "agent-in-rust"
-        words = [RUSTC, "-O", "-o", str(built), str(EXAMPLES / "agent.rs")]
-        subprocess.run(words, check=True, capture_output=True)
-        found["rust"] = (str(built),)
-    return found
+def program(language: str, directory: Path) -> tuple[str, ...]:
+    """Of the examples in one of these languages; Rust is built there."""
+    match language:
+        case "python":
+            return sys.executable, str(EXAMPLES / "agent.py")
+        case "shell":
+            return "sh", str(EXAMPLES / "agent.sh")
+        case "javascript":
+            return str(NODE), "--expose-gc", str(EXAMPLES / "agent.js")
+        case _:
+            built = directory / "agent-in-rust"
+            words = [str(RUSTC), "-O", "-o", str(built), str(EXAMPLES / "agent.rs")]
+            subprocess.run(words, check=True, capture_output=True)
+            return (str(built),)

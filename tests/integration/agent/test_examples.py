@@ -5,13 +5,20 @@ at the soft timeout, near the wall and over it.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from paddock.wire.run_request import RunRequest
 from paddock.wire.views import RunView
-from tests.integration.agent.containments import CONTAINMENTS, SLOTS, a_paddock, programs
+from tests.integration.agent.containments import (
+    CONTAINMENTS,
+    LANGUAGES,
+    SLOTS,
+    a_paddock,
+    program,
+)
 from tests.kit.house import House, patiently
 from tests.kit.waiting import until
 
@@ -35,11 +42,17 @@ def test_agents_in_every_language_are_stopped_and_lose_nothing(
 class Herd:
     """One agent of each language."""
 
-    def __init__(self, house: House, *, rust: bool = True, patience_s: float = PATIENCE_S) -> None:
+    def __init__(
+        self,
+        house: House,
+        languages: Sequence[str] = LANGUAGES,
+        *,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
         self.house = house
         self.patience_s = patience_s
-        self.programs = programs(house.home, rust=rust)
-        assert 2 <= len(self.programs) <= SLOTS
+        self.programs = {language: program(language, house.home) for language in languages}
+        assert len(self.programs) <= SLOTS
         house.start()
 
     # -- preempted ------------------------------------------------------------------------
@@ -70,7 +83,7 @@ class Herd:
             assert self.output(run).splitlines() == expected(done[name], total), name
 
     def kept_after(self, run: str) -> int:
-        found = re.search(r"kept after line (\d+)\n$", self.output(run))
+        found = re.search(r"makes room after line (\d+)\n$", self.output(run))
         assert found is not None, self.output(run)
         return int(found[1])
 
@@ -142,5 +155,5 @@ def write_lines(file: Path, count: int) -> None:
 
 def expected(done: int, total: int) -> list[str]:
     lines = [f"line {n}" for n in range(1, total + 1)]
-    between = [f"kept after line {done}", f"goes on after line {done}"]
+    between = [f"makes room after line {done}", f"goes on after line {done}"]
     return [*lines[:done], *between, *lines[done:], f"{3 * total} words in {total} lines"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -10,7 +11,7 @@ import sys
 from pathlib import Path
 
 from paddock.wire.run_request import RunRequest, Step
-from tests.kit.house import House, patiently, shell
+from tests.kit.house import PADDOCK, House, patiently, shell
 from tests.kit.waiting import until
 
 MIB = 1 << 20
@@ -105,3 +106,18 @@ def test_agents_find_in_their_environment_what_the_page_says(house: House, tmp_p
     page = set(re.findall(r"PADDOCK_[A-Z_]*[A-Z]", table))
     unset = {"PADDOCK_RESUME", "PADDOCK_STEP_MAYBE_DONE", "PADDOCK_STATE", "PADDOCK_PROFILE"}
     assert found - {"PADDOCK_STATE"} == page - unset
+
+
+def test_the_guide_states_what_is_in_force_outside_and_inside_a_run(house: House) -> None:
+    without = house.told("agent-guide")["limits"]
+    assert house.processes() == {}, "no daemon was started for it"
+    house.start()
+    limits = house.told("agent-guide")["limits"]
+    assert limits == without, "on the same machine with the same configuration"
+    with house.client() as client:
+        walled = "no walls" not in client.status().driver
+    assert limits["walled"] is walled
+    done = house.paddock("run", "--memory", "160M", "--", *PADDOCK, "agent-guide", "--json")
+    inside = json.loads(done.stdout)["limits"]
+    assert (inside["whose"], inside["memory_bytes"]) == ("Of this run", 160 * MIB)
+    assert inside["walled"] is walled
