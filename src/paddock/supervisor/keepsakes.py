@@ -42,10 +42,8 @@ class Keepsakes:
         except FileNotFoundError:
             self._top.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._make(path, launch.labels.get(AFTER_LABEL))
+        self._forget_stated(launch)
         later = self._later(launch.attempt)
-        _remove(later)  # of the run that this one goes on with, which counted its own attempts
-        if launch.attempt.number > 1:
-            _remove(self._later(Attempt(launch.attempt.run, launch.attempt.number - 1)))
         ours = {**launch.ours, VARIABLE: str(path), LATER: later}
         return replace(launch, ours=ours, reach=(*launch.reach, path))
 
@@ -69,6 +67,15 @@ class Keepsakes:
         """For each attempt its own, so that none is taken for what another one said. Stays until
         the next one begins: a daemon that dies before it remembers the end looks once more."""
         return f"{self._top}/{attempt.run}/{_LATER}{attempt.number}"
+
+    def _forget_stated(self, launch: Launch) -> None:
+        """What the attempt before this one said, or that of another run which this one goes on
+        with, and which counted its attempts from 1 as well."""
+        run, number = launch.attempt.run, launch.attempt.number
+        if number > 1:
+            _remove(self._later(Attempt(run, number - 1)))
+        if AFTER_LABEL in launch.labels:
+            _remove(self._later(launch.attempt))
 
     def stated(self, attempt: Attempt) -> Stated:
         """When it asked to be tried again. In a thread."""
