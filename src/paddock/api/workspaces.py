@@ -19,7 +19,14 @@ from paddock.wire.views import (
 )
 from paddock.workspaces.changes import Diff
 from paddock.workspaces.clearing import Judged
-from paddock.workspaces.errors import BrokenOff, Busy, GitFailed, GitTimedOut, WorkspaceError
+from paddock.workspaces.errors import (
+    BrokenOff,
+    Busy,
+    GitFailed,
+    GitTimedOut,
+    UnsafePlace,
+    WorkspaceError,
+)
 from paddock.workspaces.keeping import Keep, Removable
 from paddock.workspaces.records import Record, State
 from paddock.workspaces.room import Room
@@ -151,7 +158,7 @@ async def _aside(desk: Desk, work: Callable[[], T]) -> T:
         return await desk.aside(work, within_s=PATIENCE_S)
     except (BrokenOff, Busy, GitTimedOut) as error:
         raise trouble(str(error)) from None
-    except GitFailed as error:
+    except (GitFailed, UnsafePlace) as error:
         raise refused(str(error)) from None
     except WorkspaceError as error:
         raise not_found(str(error)) from None

@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final, assert_never
@@ -34,6 +35,8 @@ from paddock.core.steps import is_between_steps
 from paddock.core.units import format_duration, format_size
 from paddock.supervisor.loop import Supervisor
 from paddock.supervisor.salvage import salvage
+from paddock.workspaces.changes import last_commit_at
+from paddock.workspaces.errors import WorkspaceError
 from paddock.workspaces.room import Room
 
 SAMPLES: Final = 60  # a minute: the eyes look once a second
@@ -128,8 +131,8 @@ class BlackBoxes:
         place = await self._place_of(run.id)
         if place is not None and _never_began(run):
             facts["directory"] = str(place)  # where its program was looked for
-        commit = await last_commit(place)
-        if commit is not None:
+        commit = await asyncio.to_thread(self._last_commit, run.id, place)
+        if commit:
             facts["last commit"] = commit
         try:
             await asyncio.to_thread(self._write, run.id, json.dumps(facts, ensure_ascii=False))
@@ -142,6 +145,14 @@ class BlackBoxes:
             return path
         recipe = await self._supervisor.look(lambda store: store.recipe(run))
         return None if recipe is None else recipe.directory
+
+    def _last_commit(self, run: str, place: Path | None) -> str:
+        """In a thread. Empty where there is none, or git does not answer."""
+        with suppress(WorkspaceError, OSError):
+            if self._room is not None and self._room.record(run) is not None:
+                return self._room.last_commit(run)
+            return "" if place is None else last_commit_at(place)
+        return ""
 
     def _write(self, run: str, text: str) -> None:
         self._directory.mkdir(mode=0o700, exist_ok=True)
@@ -190,37 +201,3 @@ def _drawn(samples: list[tuple[float, int]], limit_bytes: int) -> str:
     peak = format_size(max(used for _, used in samples))
     ends = f"{format_size(first[1])} to {format_size(last[1])}"
     return f"{bars}  {ends} in {span}, {peak} at most"
-
-
-async def last_commit(directory: Path | None) -> str | None:
-    """Of the work tree it ran in; None where there is none, or git does not answer."""
-    if directory is None:
-        return None
-    words = (
-        "git",
-        "-C",
-        str(directory),
-        "log",
-        "-1",
-        "--format=%h %s (%cr)",
-        "--no-show-signature",
-    )
-    quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-    try:
-        git = await asyncio.create_subprocess_exec(
-            *words,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env={"PATH": os.environ.get("PATH", os.defpath), **quiet},
-        )
-    except OSError:
-        return None
-    try:
-        out, _ = await asyncio.wait_for(git.communicate(), GIT_S)
-    except TimeoutError:
-        git.kill()
-        await git.wait()
-        return None
-    text = out.decode("utf-8", "replace").strip()
-    return text[:200] or None

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from .beside import beside_index, take_all
 from .commits import Commit, made_since
 from .git import Git, failure
 from .processes import How
 from .records import Record
-from .saving import beside_index, take_all
-from .worktrees import git_of, has_branch
+from .worktrees import find_source, has_branch, look_at, look_into
 
 MOST_DIFF_BYTES: Final = 64 << 20
+LAST_S: Final = 5.0
 # Plumbing follows no taste of the user's; no program that settings or attributes name is run.
-_PATCH: Final = ("--patch", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+# Nor a git in a submodule, whose settings are its own.
+_PATCH: Final = (
+    *("--patch", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color"),
+    "--ignore-submodules=dirty",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,22 +31,31 @@ class Diff:
     cut: bool = False
 
 
-def commits_of(record: Record, path: Path) -> tuple[Commit, ...]:
+def commits_of(record: Record) -> tuple[Commit, ...]:
     """The newest first."""
-    return made_since(git_of(record, path), start=record.start, tips=("HEAD", *_own(record, path)))
-
-
-def _own(record: Record, path: Path) -> tuple[str, ...]:
-    return (record.branch,) if has_branch(git_of(record, path), record.branch) else ()
+    git = look_at(record)
+    own = (record.branch,) if has_branch(git, record.branch) else ()
+    return made_since(git, start=record.start, tips=("HEAD", *own))
 
 
 def diff_of(record: Record, path: Path, *, most_bytes: int = MOST_DIFF_BYTES) -> Diff:
     """From the commit it began with to the files as they are now. Nothing of them is stored."""
-    git = git_of(record, path)
-    with beside_index(git, Path(record.git_dir), thorough=False) as beside:
+    git = look_into(record, path)
+    with beside_index(git, thorough=False) as beside:
         take_all(beside, only_names=True)
         beside.ask("update-index", "-q", "--refresh")  # says 1 where something differs
         return _patch(beside, "diff-index", record.start, most_bytes=most_bytes)
+
+
+def last_commit(git: Git) -> str:
+    """For people, in a line."""
+    words = ("log", "-1", "--format=%h %s (%cr)", "--no-show-signature", "HEAD", "--")
+    return git.lasting(LAST_S).line(*words)[:200]
+
+
+def last_commit_at(directory: Path) -> str:
+    """Of whatever repository this directory is in; WorkspaceError where it is in none."""
+    return last_commit(find_source(directory).git.bounded())
 
 
 def commits_of_gone(record: Record) -> tuple[Commit, ...]:
@@ -60,7 +74,7 @@ def diff_of_gone(record: Record, *, most_bytes: int = MOST_DIFF_BYTES) -> Diff:
 
 
 def _of_gone(record: Record) -> Git:
-    return Git(directory=Path(record.common), git_dir=Path(record.common))
+    return look_at(replace(record, git_dir=""))
 
 
 def _patch(git: Git, command: str, *words: str, most_bytes: int) -> Diff:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from .beside import status
 from .commits import pin
 from .errors import WorkspaceError
-from .facts import gather, gather_of_gone, status
+from .facts import gather, gather_of_gone
 from .git import Git
 from .inhabitants import inhabitants_of
 from .keeping import Facts, Keep, Removable, verdict
@@ -159,7 +160,7 @@ def _late_work(spot: Spot) -> str:
     skips = (Path(spot.record.git_dir) / "modules").exists() or spot.record.saved is not None
     if skips or spot.record.state is State.MAKING:
         return ""
-    changed, untracked = status(git_of(spot.record, spot.going))
+    changed, untracked = status(git_of(spot.record, spot.going).bounded())
     return ", ".join([*changed, *untracked][:3])
 
 

@@ -17,6 +17,7 @@ from .errors import GitFailed, WorkspaceError
 from .git import Git, failure, patiently
 from .guards import check_the_way
 from .locks import hold
+from .looking import check_common
 from .progress import Tell, listener
 from .records import Home
 from .remotes import definite
@@ -55,6 +56,7 @@ def ensure_clone(home: Home, wanted: Wanted, *, top: Path, asked_at: float) -> S
             _make(home, wanted, top=top, timeout_s=timeout_s)
         elif not _is_fresh(home.clone, asked_at):
             clone = _Clone(home.clone, wanted, timeout_s)
+            check_common(home.clone)
             check_the_way(clone.git)
             clone.fetch(first=False)
     return Source(home.clone, home.clone, REMOTE)
@@ -93,7 +95,7 @@ class _Clone:
         address = parted(wanted.address)
         self._url, self._wanted, self._directory = address.url, wanted, directory
         plain = Git(directory=directory, git_dir=directory, timeout_s=timeout_s)
-        self.git = plain.with_settings(address.headers)
+        self.git = plain.with_settings(address.headers).going_out()
 
     def init(self) -> None:
         self.git.out("init", "--quiet", "--bare", "--", self._directory)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from .beside import beside_index, shown, status, take_all
 from .commits import left_behind, nowhere_else, stashes
 from .errors import BrokenOff, WorkspaceError
 from .git import Git
@@ -15,9 +16,9 @@ from .inhabitants import inhabitants_of
 from .keeping import Facts
 from .plain_files import read_plain
 from .records import Record
-from .saving import beside_index, index_mark, take_all
-from .submodules import with_work
-from .worktrees import admin_of, git_of
+from .saving import index_mark
+from .submodules import changed_in, take_commits, with_work
+from .worktrees import admin_of, look_at, look_into
 
 # What git leaves in a worktree's own directory while something is half done.
 _OPERATIONS: Final = (
@@ -56,8 +57,7 @@ def gather_of_gone(record: Record) -> Facts:
     if not git_dir.is_dir():
         return Facts()
     try:
-        git = Git(directory=git_dir, git_dir=git_dir)
-        tips = left_behind(git)
+        tips = left_behind(look_at(record))
         return Facts(locked=_lock(git_dir), left_behind=tips)
     except BrokenOff:
         raise
@@ -66,8 +66,9 @@ def gather_of_gone(record: Record) -> Facts:
 
 
 def _asked_of_git(record: Record, path: Path, facts: Facts) -> Facts:
-    git = git_of(record, path)
+    git = look_into(record, path)
     changed, untracked = _changes(record, git)
+    changed += changed_in(git, path)
     return replace(
         facts,
         uncommitted=changed,
@@ -114,7 +115,7 @@ def _lock(git_dir: Path) -> str:
 def _changes(record: Record, git: Git) -> tuple[tuple[str, ...], tuple[str, ...]]:
     changed, untracked = status(git)
     if not (changed or untracked):
-        with beside_index(git, Path(record.git_dir)) as beside:
+        with beside_index(git) as beside:
             return status(beside)
     saved = record.saved
     if saved is None:
@@ -122,30 +123,17 @@ def _changes(record: Record, git: Git) -> tuple[tuple[str, ...], tuple[str, ...]
     # Everything was committed beside the index: what counts is whether it changed since then.
     if saved.index != index_mark(Path(record.git_dir)) or not _is_kept(git, saved.commit):
         return changed, untracked
-    with beside_index(git, Path(record.git_dir)) as beside:
+    with beside_index(git) as beside:
         left_out = take_all(beside)
+        take_commits(beside, git.directory)
         words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
         names = beside.out(*words, saved.commit, beside.line("write-tree")).split(b"\0")
-        return tuple(_shown(name) for name in names if name), left_out
+        return tuple(shown(name) for name in names if name), left_out
 
 
 def _is_kept(git: Git, commit: str) -> bool:
     """Whether some branch still has it."""
     return bool(git.out("for-each-ref", "--count=1", "--contains", commit, "refs/heads"))
-
-
-def status(git: Git) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Changed or staged, and untracked."""
-    words = ("status", "--porcelain=v2", "-z", "--untracked-files=normal", "--no-renames")
-    changed, untracked = [], []
-    for entry in git.out(*words, "--ignore-submodules=none").split(b"\0"):
-        kind, _, rest = entry.partition(b" ")
-        if kind == b"?":
-            untracked.append(_shown(rest))
-        elif kind in (b"1", b"u"):
-            # `1 XY N... 100644 100644 100644 HASH HASH NAME`, and two more words for `u`
-            changed.append(_shown(rest.split(b" ", 9 if kind == b"u" else 7)[-1]))
-    return tuple(changed), tuple(untracked)
 
 
 def _hidden(git: Git, path: Path) -> Iterator[str]:
@@ -154,9 +142,4 @@ def _hidden(git: Git, path: Path) -> Iterator[str]:
     for entry in git.out("ls-files", "-z", "-v").split(b"\0"):
         tag, _, name = entry.partition(b" ")
         if name and (tag.islower() or tag == b"S") and os.path.lexists(top + name):
-            yield _shown(name)
-
-
-def _shown(name: bytes) -> str:
-    text = name.decode("utf-8", "replace")
-    return text if text.isprintable() else repr(text)
+            yield shown(name)

@@ -23,6 +23,8 @@ from .secrets import without_secrets
 
 GIT_TIMEOUT_S: Final = 300.0
 MOST_BYTES: Final = 256 << 20
+# A look at a million files takes a third of it. (A tree of a thousand million is a few KB on disk.)
+LOOK_HEAP_BYTES: Final = 1 << 30
 LOCKED_WAIT_S: Final = 10.0
 Word = str | bytes | Path
 
@@ -36,6 +38,12 @@ _ALWAYS: Final = {
     "core.checkStat": "default",
     "core.ignoreStat": "false",
     "core.quotePath": "false",
+    "core.splitIndex": "false",  # a copy of an index stands for itself
+    # Larger ones are streamed, and no diff is made of them: nobody holds one in memory.
+    "core.bigFileThreshold": "32m",
+    # Files that settings name, and that could be a pipe in which nobody ever writes.
+    "log.mailmap": "false",
+    "diff.orderFile": "/dev/null",
     "core.logAllRefUpdates": "true",
     "protocol.ext.allow": "never",
     "gc.auto": "0",  # a gc of ours in a user's repository would be a surprise
@@ -67,6 +75,10 @@ class Git:
     # Through the environment, because other users can read a command line.
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_s: float = GIT_TIMEOUT_S
+    goes_out: bool = (
+        False  # without: no transport at all, so nothing of it can be somebody's program
+    )
+    heap_bytes: int | None = None
 
     def with_index(self, index: Path) -> Git:
         return replace(self, index=index)
@@ -76,6 +88,14 @@ class Git:
 
     def lasting(self, timeout_s: float) -> Git:
         return replace(self, timeout_s=timeout_s)
+
+    def going_out(self) -> Git:
+        """To a remote; also for objects that a partial clone left there."""
+        return replace(self, goes_out=True)
+
+    def bounded(self) -> Git:
+        """It lives outside all walls: whatever a repository makes of it, it gets no larger."""
+        return replace(self, heap_bytes=LOOK_HEAP_BYTES)
 
     def ask(
         self,
@@ -94,6 +114,7 @@ class Git:
             most_bytes=most_bytes,
             given=given,
             hear=hear,
+            heap_bytes=self.heap_bytes,
         )
         try:
             ended = run(order)
@@ -130,6 +151,10 @@ class Git:
         env = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         env |= {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": ""}
         env["GIT_OPTIONAL_LOCKS"] = "0"
+        # What is above belongs to others: `/tmp` could hold a repository of anybody's.
+        env["GIT_CEILING_DIRECTORIES"] = os.fspath(self.directory.parent)
+        if not self.goes_out:
+            env |= {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
         places = (("DIR", self.git_dir), ("WORK_TREE", self.work_tree), ("INDEX_FILE", self.index))
         env |= {f"GIT_{name}": os.fspath(path) for name, path in places if path is not None}
         env["GIT_CONFIG_COUNT"] = str(len(self.settings))

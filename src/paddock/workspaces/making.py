@@ -16,6 +16,7 @@ from .errors import NoRoom, UnsafePlace, WorkspaceError
 from .facts import gather_of_gone
 from .git import Git
 from .locks import hold
+from .looking import alternates_mark, check_repository
 from .records import BRANCHES, Home, Record, State
 from .secrets import without_secrets
 from .size_rules import admitted
@@ -60,6 +61,7 @@ class Maker:
             self._start_over(home, record)
             return None
         mend(record, path)
+        check_repository(record)
         return _settled(record, path)
 
     def _start_over(self, home: Home, record: Record) -> None:
@@ -137,6 +139,7 @@ class Maker:
             made_at=asked.at,
             used_at=asked.at,
             fleeting=asked.manner.fleeting,
+            alternates=alternates_mark(source.common),
         )
 
     def _written(

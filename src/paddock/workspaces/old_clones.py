@@ -13,6 +13,7 @@ from .errors import Busy, WorkspaceError
 from .git import Git
 from .keeping import Keep, Removable
 from .locks import hold
+from .looking import check_common
 from .records import Home
 from .removal import check_inside, delete_tree
 
@@ -44,7 +45,8 @@ def _judge(home: Home, *, idle_s: float, now_at: float) -> Keep | Removable:
     if idle < idle_s:
         since, wanted = format_duration(max(0.0, idle)), format_duration(idle_s)
         return Keep(f"idle for {since}, and {wanted} are wanted")
-    git = Git(directory=home.clone, git_dir=home.clone)
+    check_common(home.clone)
+    git = Git(directory=home.clone, git_dir=home.clone).bounded()
     only_here = git.line("rev-list", "--count", *_OURS, "--not", "--remotes")
     if only_here != "0":
         branches = git.out("for-each-ref", "--format=%(refname:short)", "refs/heads").split()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import selectors
 import signal
 import subprocess
@@ -51,6 +52,7 @@ class Order:
     most_bytes: int
     given: bytes = b""
     hear: Callable[[bytes], object] | None = None  # what it writes to stderr, as it comes
+    heap_bytes: int | None = None  # also of each process that it starts
 
 
 def run(order: Order) -> Ended:
@@ -68,6 +70,7 @@ def run(order: Order) -> Ended:
         start_new_session=True,
     )
     try:
+        _bound(process.pid, order.heap_bytes)
         with errand.with_group(process.pid):
             talk = _Talk(process, order, errand)
             how = talk.until_over()
@@ -81,6 +84,13 @@ def run(order: Order) -> Ended:
                     pipe.close()
     errand.check()
     return Ended(process.returncode, talk.out, talk.err, how)
+
+
+def _bound(pid: int, heap_bytes: int | None) -> None:
+    """From outside: code between fork and exec would be run in a copy of a process with threads."""
+    if heap_bytes is not None and hasattr(resource, "prlimit"):
+        with suppress(ProcessLookupError, PermissionError):
+            resource.prlimit(pid, resource.RLIMIT_DATA, (heap_bytes, heap_bytes))
 
 
 def _send(group: int, number: signal.Signals) -> None:

@@ -15,11 +15,13 @@ from typing import Final
 from .errors import WorkspaceError
 from .git import Git
 from .inotify import Ears
+from .looking import check_references
 from .records import Record
 from .worktrees import has_branch
 
 _FIRST_S, _SECOND_S = 30.0, 150.0
 _LONGEST_MARKER: Final = 500
+_LOOK_S: Final = 30.0  # others wait for their turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +57,11 @@ class Marker:
         self._record, self._path, self._text = record, path, text
         # Only messages are read, no file: no filter of the repository's can run.
         self._git = Git(directory=Path(record.git_dir), git_dir=Path(record.git_dir))
+        self._git = self._git.lasting(_LOOK_S).bounded()
 
     def look(self, *, since: str | None = None) -> Sighting | None:
         """In commits after `since`, or after the one it began with."""
+        check_references(self._record)
         if self._has_file():
             return Sighting(file=self._text)
         commit = self._commit(since or self._record.start)

@@ -64,13 +64,17 @@ class Record:
     used_at: float
     saved: SavedWork | None = None
     fleeting: bool = False  # of a heartbeat: it goes at the end of its run, if nothing is lost
+    holder: int = 0  # the attempt that was given it last; 0: nobody wrote that down
+    alternates: str | None = None  # see `looking.alternates_mark`; None: nobody looked
 
     def to(self, state: State, *, at: float) -> Record:
         return replace(self, state=state, used_at=at)
 
 
 _ALWAYS_SAID: Final = tuple(
-    name for name in Record.__dataclass_fields__ if name not in ("saved", "fleeting")
+    name
+    for name in Record.__dataclass_fields__
+    if name not in ("saved", "fleeting", "holder", "alternates")
 )
 
 
@@ -188,7 +192,8 @@ def _read(path: Path) -> Record | None:
         saved = SavedWork(**said["saved"]) if said.get("saved") else None
         if said["format"] != FORMAT:
             raise ValueError
-        more = {"saved": saved, "fleeting": bool(said.get("fleeting"))}
+        more: dict[str, Any] = {"saved": saved, "fleeting": bool(said.get("fleeting"))}
+        more |= {"holder": int(said.get("holder", 0)), "alternates": said.get("alternates")}
         return Record(**{**known, "state": State(said["state"]), **more})
     except FileNotFoundError:
         return None

@@ -27,7 +27,7 @@ def check(address: str, branch: str | None) -> None:
     place = parted(address)
     shown = without_secrets(place.url)
     settings = {**place.headers, f"remote.{_NAME}.url": place.url}
-    git = Git(directory=Path("/"), timeout_s=ASK_S).with_settings(settings)
+    git = Git(directory=Path("/"), timeout_s=ASK_S).with_settings(settings).going_out()
     names = _names(branch)
     words = ("ls-remote", "--quiet", "--end-of-options", _NAME, "HEAD", *names)
     try:

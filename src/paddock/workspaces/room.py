@@ -29,7 +29,7 @@ from .locks import hold
 from .making import Maker
 from .records import Home, Record, SavedWork, State, check_run, homes
 from .sources import USUAL, Asked, Manner, home_of, located, source_of
-from .worktrees import resolve
+from .worktrees import look_at, resolve
 
 _WAIT_S: Final = 60.0
 
@@ -127,8 +127,13 @@ class Room:
         spot = self._find(run)
         with self._life.under_way():
             if spot is not None and spot.path.is_dir():
-                return changes.commits_of(spot.record, spot.path)
+                return changes.commits_of(spot.record)
             return changes.commits_of_gone(self._gone(run))
+
+    def last_commit(self, run: str) -> str:
+        """Where it stands, for people."""
+        with self._life.under_way():
+            return changes.last_commit(look_at(self._there(run).record))
 
     def diff(self, run: str, *, most_bytes: int = changes.MOST_DIFF_BYTES) -> changes.Diff:
         """What it changed, commits and uncommitted files together."""

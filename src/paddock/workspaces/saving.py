@@ -6,21 +6,18 @@ works with an `index.lock` that a killed git left.
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from .beside import beside_index, take_all
 from .commits import PADDOCK_EMAIL
 from .errors import GitFailed
 from .git import Git, failure
 from .records import Record
 from .stale_locks import over_stale_locks
-from .worktrees import git_of, has_branch
+from .submodules import changed_in, take_commits
+from .worktrees import has_branch, look_into
 
 _WHO: Final = {
     "GIT_AUTHOR_NAME": "paddock",
@@ -52,11 +49,12 @@ def index_mark(git_dir: Path) -> str:
 
 def save(record: Record, path: Path, *, because: str) -> Saved | None:
     """None if all is committed already."""
-    git = git_of(record, path)
+    git = look_into(record, path)
     head = git.line("rev-parse", "--verify", "HEAD^{commit}")
-    with beside_index(git, Path(record.git_dir)) as beside:
+    with beside_index(git) as beside:
         staged = _only_staged(record, git, beside)
-        left_out = (*take_all(beside), *_changed_submodules(git))
+        left_out = (*take_all(beside), *changed_in(beside, path))
+        take_commits(beside, path)
         tree = beside.line("write-tree")
         if staged is None and tree in _known_trees(record, git, head):
             return None
@@ -80,32 +78,6 @@ def _known_trees(record: Record, git: Git, head: str) -> set[str]:
     return {ended.out.decode("ascii").strip() for ended in asked if ended.code == 0}
 
 
-@contextmanager
-def beside_index(git: Git, git_dir: Path, *, thorough: bool = True) -> Iterator[Git]:
-    """git with a copy of the index, or with one made from HEAD where it is damaged or missing.
-
-    Thorough: every file is read, and none believed to be unchanged by its size and times.
-    """
-    with tempfile.TemporaryDirectory(prefix="paddock-index-") as directory:
-        beside = git.with_index(Path(directory) / "index")
-        if _hides_nothing(git) and (git_dir / "index").is_file():
-            # With its time: git reads files that are not older than their index, because a change
-            # in the same second that keeps the size does not show. So of an old one it reads all.
-            shutil.copy2(git_dir / "index", Path(directory) / "index")
-            if thorough:
-                os.utime(Path(directory) / "index", (1, 1))
-        else:
-            beside.out("read-tree", "HEAD")
-        yield beside
-
-
-def _hides_nothing(git: Git) -> bool:
-    """Entries that are assumed unchanged would be left out, so such an index is not copied."""
-    ended = git.ask("ls-files", "-z", "-v")
-    tags = {entry[:1] for entry in ended.out.split(b"\0") if entry}
-    return ended.code == 0 and not any(tag.islower() for tag in tags)
-
-
 def _only_staged(record: Record, git: Git, beside: Git) -> str | None:
     """The tree of the index, if it holds something that the files do not, and that is not saved."""
     if record.saved is not None and record.saved.index == index_mark(Path(record.git_dir)):
@@ -117,46 +89,12 @@ def _only_staged(record: Record, git: Git, beside: Git) -> str | None:
     return ended.out.decode("ascii").strip() if ended.code == 0 else None
 
 
-def _changed_submodules(git: Git) -> list[str]:
-    """Files in them that are not committed there: only a commit of their own could hold those."""
-    return [
-        fields[8].decode("utf-8", "replace")
-        for fields in _status(git)
-        if fields[0] == b"1" and fields[2][:1] == b"S" and fields[2][2:] != b".."
-    ]
-
-
 def _status(git: Git) -> list[list[bytes]]:
     """`1 XY SUB MODE MODE MODE HASH HASH NAME`; of a damaged index nothing."""
     words = ("status", "--porcelain=v2", "-z", "--untracked-files=no", "--no-renames")
-    ended = git.ask(*words, "--ignore-submodules=none")
+    ended = git.ask(*words, "--ignore-submodules=dirty")
     entries = ended.out.split(b"\0") if ended.code == 0 else []
     return [entry.split(b" ", 8) for entry in entries if entry]
-
-
-def take_all(beside: Git, *, only_names: bool = False) -> tuple[str, ...]:
-    """Everything that is not ignored; what cannot be read is left out, and named.
-
-    With `only_names` new files become known, and nothing is stored.
-    """
-    nested = _repositories_inside(beside)
-    excluded = [b":(top,exclude,literal)" + name for name in nested]
-    how = ("--intent-to-add",) if only_names else ("--all", "--ignore-errors")
-    words = ("add", *how, "--sparse", "--", ":/", *excluded)
-    ended = beside.ask(*words)
-    unread: list[str] = []
-    if ended.code != 0:
-        lines = failure(words, ended).told.splitlines()
-        unread = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
-        if not unread:
-            raise failure(words, ended)
-    return (*(name.decode("utf-8", "replace") for name in nested), *unread)
-
-
-def _repositories_inside(beside: Git) -> list[bytes]:
-    """Untracked ones: git would store their commit's name, and nothing of what is in them."""
-    others = beside.out("ls-files", "-z", "--others", "--exclude-standard").split(b"\0")
-    return [name.rstrip(b"/") for name in others if name.endswith(b"/")]
 
 
 def _commit(git: Git, tree: str, *, parent: str, text: str) -> str:

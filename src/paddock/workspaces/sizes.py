@@ -15,7 +15,10 @@ from typing import Final
 
 from paddock.core.units import KIB
 
+from .errors import WorkspaceError
 from .git import Git
+from .looking import find_top
+from .worktrees import checked_common
 
 _POINTER: Final = b"version https://git-lfs.github.com/spec/v1\n"
 _POINTER_BYTES: Final = 1024  # a larger file is no pointer
@@ -50,7 +53,11 @@ class Size:
 
 def measure(repository: Path) -> Size:
     """Of the checkout at this path, with what its submodules hold; of a bare one only `.git`."""
-    return _measure(repository, depth=0)
+    top = find_top(repository)
+    if top is None:
+        raise WorkspaceError(f"{repository} is in no git repository")
+    checked_common(top)
+    return _measure(top, depth=0)
 
 
 def of_stored(git: Git, commit: str, *, all_there: bool) -> Size:
@@ -68,12 +75,12 @@ def of_stored(git: Git, commit: str, *, all_there: bool) -> Size:
 
 
 def _measure(repository: Path, *, depth: int) -> Size:
-    git = Git(directory=repository)
+    git = Git(directory=repository).bounded()
     stored = Size(git_bytes=_git_bytes(git))
     if git.line("rev-parse", "--is-bare-repository") == "true":
         return stored
     top = Path(git.line("rev-parse", "--show-toplevel"))
-    git = Git(directory=top)
+    git = Git(directory=top).bounded()
     files, submodules = _listed(git)
     total = stored + _tree(os.fsencode(top), files, lfs=_lfs_files(git))
     for name in submodules if depth < _DEEPEST else ():

@@ -13,7 +13,8 @@ from typing import Final
 
 from .errors import GitFailed, WorkspaceError
 from .git import Git, patiently
-from .guards import guarded
+from .guards import check_settings, for_files, guarded
+from .looking import check_common, check_repository, check_workspace, common_of, find_top
 from .plain_files import put_plain, read_plain
 from .records import Record
 
@@ -39,16 +40,22 @@ def find_source(repository: Path) -> Source:
     """The repository that holds this path; WorkspaceError says what is wrong with it."""
     if not repository.is_dir():
         raise WorkspaceError(f"{repository} is not a directory; give the path of a git repository")
-    git = Git(directory=repository)
-    try:
-        common = git.line("rev-parse", "--path-format=absolute", "--git-common-dir")
-    except GitFailed as error:
-        if "not a git repository" in error.told:
-            raise WorkspaceError(
-                f"{repository} is in no git repository; make one with git init, or use --dir"
-            ) from None
-        raise
-    return Source(Path(common).resolve(), repository)
+    top = find_top(repository)
+    if top is None:
+        raise WorkspaceError(
+            f"{repository} is in no git repository; make one with git init, or use --dir"
+        )
+    common = checked_common(top)
+    Git(directory=top).out("rev-parse", "--git-dir")  # whether git itself will work in it
+    return Source(common, top)
+
+
+def checked_common(top: Path) -> Path:
+    """Where the repository that begins here keeps what is everybody's, once it may be looked at."""
+    common = common_of(top)
+    check_common(common)
+    check_settings(Git(directory=common, git_dir=common))
+    return common
 
 
 def resolve(source: Source, branch: str | None) -> str:
@@ -73,6 +80,19 @@ def git_of(record: Record, path: Path) -> Git:
     """By what paddock wrote down, and not by the `.git` in the directory: an agent can write it."""
     git_dir = Path(record.git_dir)
     return guarded(Git(directory=path, git_dir=git_dir, work_tree=path))
+
+
+def look_into(record: Record, path: Path) -> Git:
+    """To look at its files. UnsafePlace where git could be made to wait, or be led elsewhere."""
+    check_workspace(record, path)
+    return git_of(record, path).bounded()
+
+
+def look_at(record: Record) -> Git:
+    """To look at commits and references: for that nobody needs the directory."""
+    check_repository(record)
+    git_dir = Path(record.git_dir or record.common)
+    return Git(directory=git_dir, git_dir=git_dir).bounded()
 
 
 # -- under the repository's lock ----------------------------------------------------------------
@@ -160,22 +180,26 @@ def fill(
     record: Record, path: Path, *, commit: str = "HEAD", timeout_s: float | None = None
 ) -> None:
     """Write the files of this commit. Not `reset`: that would leave lines in the log of HEAD."""
-    git = git_of(record, path).lasting(timeout_s or CHECKOUT_TIMEOUT_S)
+    git = _writing(record, path).lasting(timeout_s or CHECKOUT_TIMEOUT_S)
     patiently(lambda: git.out("read-tree", "--reset", "-u", commit))
 
 
 def move_to(record: Record, path: Path, *, commit: str) -> None:
     """A prepared worktree, to where its branch is now: only what differs is written."""
-    git = git_of(record, path).lasting(CHECKOUT_TIMEOUT_S)
+    git = _writing(record, path).lasting(CHECKOUT_TIMEOUT_S)
     patiently(lambda: git.out("read-tree", "-m", "-u", "HEAD", commit))
     patiently(lambda: git.out("update-ref", "--no-deref", "HEAD", commit))
 
 
 def narrow(record: Record, path: Path, *, to: tuple[str, ...]) -> None:
     """A sparse checkout; only in clones of ours, because it writes their settings."""
-    git = git_of(record, path)
+    git = _writing(record, path)
     names = b"".join(os.fsencode(name) + b"\n" for name in to)
     git.out("sparse-checkout", "set", "--cone", "--stdin", given=names)
+
+
+def _writing(record: Record, path: Path) -> Git:
+    return for_files(Git(directory=path, git_dir=Path(record.git_dir), work_tree=path))
 
 
 # -- what lies in the directory -----------------------------------------------------------------

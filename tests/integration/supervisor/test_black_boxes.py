@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-import subprocess
+from dataclasses import replace
 from pathlib import Path
 
+from paddock.core.events import Submitted
 from paddock.core.run import Attempt
-from paddock.supervisor.black_boxes import BlackBoxes, last_commit
+from paddock.supervisor.black_boxes import BlackBoxes
 from tests.kit.factories import a_spec
-from tests.kit.supervising import Supervised, in_a_loop, supervised, until
+from tests.kit.repositories import a_repository
+from tests.kit.supervising import Supervised, a_recipe, in_a_loop, supervised, until
 
 MIB = 1 << 20
 
@@ -77,17 +79,22 @@ def test_a_box_that_cannot_be_written_harms_nobody(tmp_path: Path) -> None:
     in_a_loop(scenario)
 
 
+async def submit_in(one: Supervised, name: str, directory: Path) -> None:
+    recipe = replace(a_recipe("exit=3"), directory=directory)
+    await one.supervisor.ask(lambda now: Submitted(now, (a_spec(name),)), recipes={name: recipe})
+
+
 def test_the_last_commit_is_of_the_directory_it_ran_in(tmp_path: Path) -> None:
     async def scenario() -> None:
-        assert await last_commit(tmp_path) is None
-        git = ["git", "-C", str(tmp_path)]
-        who = ["-c", "user.name=a", "-c", "user.email=a@b"]
-        subprocess.run([*git, "init", "-q"], check=True)
-        subprocess.run(
-            [*git, *who, "commit", "-q", "--allow-empty", "-m", "half of it"], check=True
-        )
-        found = await last_commit(tmp_path)
-        assert found is not None and "half of it" in found
+        async with supervised() as one:
+            boxes = BlackBoxes(one.supervisor, tmp_path / "boxes")
+            plain = tmp_path / "plain"
+            plain.mkdir()
+            repository = a_repository(tmp_path / "repository")
+            for name, directory in (("a", plain), ("b", repository / "src")):
+                await submit_in(one, name, directory)
+            assert "last commit" not in await box_of(one, boxes, "a")
+            assert "first" in (await box_of(one, boxes, "b"))["last commit"]
 
     in_a_loop(scenario)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from paddock.core.units import MIB
-from paddock.workspaces.errors import GitFailed
+from paddock.workspaces.errors import WorkspaceError
 from paddock.workspaces.sizes import Size, measure
 from tests.kit.repositories import a_repository, commit, git, large, verbose, write
 
@@ -80,7 +80,7 @@ def test_names_that_are_difficult(tmp_path: Path) -> None:
 
 
 def test_no_repository_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(GitFailed, match="not a git repository"):
+    with pytest.raises(WorkspaceError, match="is in no git repository"):
         measure(tmp_path)
 
 
