@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from paddock.api.desk import HANDS
 from paddock.api.repositories import KEPT_S, Repositories
 from paddock.api.routes import ROUTES
 from paddock.client import BadRequest, Client, Refused
@@ -180,7 +183,7 @@ def test_the_projects_own_timeout_is_longer_too(desk: ServedDesk, repository: Pa
     grow(repository, 600 * MIB)
     [run] = desk.submit(of(repository, complexity="simple")).runs
     spec = desk.now(lambda: desk.supervisor.fleet.runs[run.id].spec)
-    assert spec.hard_timeout_s == 125.0
+    assert (spec.simple_s, spec.repository_factor, spec.hard_timeout_s) == (100.0, 1.25, None)
 
 
 def factor_of(desk: ServedDesk, run: str) -> float:
@@ -302,6 +305,22 @@ def test_one_that_keeps_silent_is_not_waited_for(
         address = f"http://127.0.0.1:{deaf.getsockname()[1]}/x.git"
         [note] = desk.submit(of(address)).notes
     assert "git ls-remote took longer than 0.3 s" in note
+
+
+def test_who_asks_no_other_machine_does_not_wait_behind_those_who_do(
+    desk: ServedDesk, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All hands for addresses are busy for as long as this test takes."""
+    monkeypatch.setattr("paddock.workspaces.remotes.ASK_S", 60.0)
+    with ExitStack() as stack:
+        deaf = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        busy = stack.enter_context(ThreadPoolExecutor(HANDS))
+        base = f"http://127.0.0.1:{deaf.getsockname()[1]}"
+        asking = [busy.submit(desk.submit, of(f"{base}/{n}.git", f"r{n}")) for n in range(HANDS)]
+        for _ in asking:
+            stack.enter_context(deaf.accept()[0])
+        assert len(desk.submit(of(repository, "quick")).runs) == 1
+        assert not any(each.done() for each in asking)
 
 
 def test_a_login_that_is_wrong_is_refused_and_the_right_one_is_never_shown(

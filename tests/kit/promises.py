@@ -77,7 +77,7 @@ class Promises:
         assert wrong == [], f"{wrong}"
         self._nobody_is_lost(before, event)
         self._moves_are_allowed()
-        self._attempts_start_once(before, actions)
+        self._attempts_start_once(before, event, actions)
         self._steps_are_done_once_and_in_order(actions)
         self._memory_is_held_while_anything_lives(event)
         self._actions_are_about_what_lives(actions)
@@ -146,7 +146,15 @@ class Promises:
             assert move[1] in ALLOWED_MOVES[move[0]], f"forbidden: {move}"
             self.moves.add(move)
 
-    def _attempts_start_once(self, before: dict[str, Run], actions: list[Action]) -> None:
+    def _attempts_start_once(
+        self, before: dict[str, Run], event: Event, actions: list[Action]
+    ) -> None:
+        """One whose start was put off was none: its number is the next one's."""
+        put_off = event.attempt if isinstance(event, StartPutOff) else None
+        if put_off is not None:
+            run = before.get(put_off.run)
+            if run is not None and run.attempt == put_off and isinstance(run.state, Starting):
+                self._started.discard(put_off)
         for action in actions:
             if not isinstance(action, StartAttempt):
                 continue
@@ -154,6 +162,8 @@ class Promises:
             self._started.add(action.attempt)
             run = before.get(action.attempt.run)
             known = run.attempts if run is not None else 0
+            if run is not None and put_off == run.attempt and isinstance(run.state, Starting):
+                known -= 1
             assert action.attempt.number == known + 1, f"{action.attempt} follows {known}"
 
     def _memory_is_held_while_anything_lives(self, event: Event) -> None:

@@ -34,10 +34,20 @@ class Noting(FakeDriver):
         super().start(launch, tell)
 
 
+class Counting(Room):
+    """Counts how often somebody looked for room."""
+
+    looks = 0
+
+    def vacancy(self) -> int:
+        self.looks += 1
+        return super().vacancy()
+
+
 class Stand:
     def __init__(self, directory: Path, *, most: int = 10) -> None:
         self.directory = directory
-        self.room = Room(directory / "workspaces", most=most)
+        self.room: Room = Counting(directory / "workspaces", most=most)
         self.grounds = Grounds(self.room, Scratch(directory / "scratch"), self.blocks())
         self.driver: Noting = Noting()
         self.store: Store = MemoryStore()
@@ -45,6 +55,11 @@ class Stand:
     def blocks(self) -> PortBlocks:
         (self.directory / "locks").mkdir(exist_ok=True)
         return PortBlocks((self.directory / "locks",))
+
+    @property
+    def looks(self) -> int:
+        assert isinstance(self.room, Counting)
+        return self.room.looks
 
     @property
     def scratches(self) -> list[str]:
@@ -62,7 +77,8 @@ class Stand:
     async def life(self, policy: Policy | None = None) -> AsyncIterator[Supervised]:
         async with supervised(self.store, policy or a_policy(), self.driver) as one:
             one.supervisor.hands.grounds = self.grounds
-            self.grounds.tell = one.supervisor.post
+            fleet = one.supervisor.fleet
+            self.grounds.serve(one.supervisor.post, placeless=lambda: len(fleet.placeless))
             try:
                 yield one
             finally:

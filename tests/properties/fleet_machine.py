@@ -33,8 +33,10 @@ from paddock.core.events import (
     Host,
     LimitPassed,
     Noticed,
+    PlacesFreed,
     PolicyChanged,
     PriorityChanged,
+    RepositoryWeighed,
     Sampled,
     SpawnFailed,
     Started,
@@ -295,7 +297,19 @@ class FleetMachine(RuleBasedStateMachine):
     def a_start_is_put_off(self, number: int, retry_s: float) -> None:
         run = self.pick(number, Starting)
         assert run is not None
-        self.tell(StartPutOff(self.yard.now, run.attempt, "no room on the disk", retry_s))
+        why, placeless = "no room on the disk", retry_s > 0 and number % 2 == 0
+        self.tell(StartPutOff(self.yard.now, run.attempt, why, retry_s, placeless))
+
+    @rule(count=st.integers(0, 3))
+    def places_come_free(self, count: int) -> None:
+        self.tell(PlacesFreed(self.yard.now, count))
+
+    @precondition(some_starting)
+    @rule(number=PICK, factor=st.sampled_from([1.0, 1.25, 2.0]))
+    def its_repository_is_weighed(self, number: int, factor: float) -> None:
+        run = self.pick(number, Starting)
+        assert run is not None
+        self.tell(RepositoryWeighed(self.yard.now, run.attempt, factor))
 
     @precondition(some_starting)
     @rule(number=PICK)

@@ -34,6 +34,7 @@ T = TypeVar("T")
 # Looking at files may take for ever (a network mount that went away). It must not hold up the
 # loop, nor the store's thread; and so many may hang before nothing more is taken.
 HANDS: Final = 4
+ASKERS: Final = 8  # a remote that does not answer takes five seconds of one
 PATIENCE_S: Final = 10.0
 LONGEST_REF: Final = 200
 
@@ -132,14 +133,25 @@ class Desk:
         self.closing = asyncio.Event()  # set: whoever waits is answered with what is true now
         self._reading: asyncio.Task[None] | None = None
         self._hands = ThreadPoolExecutor(HANDS, thread_name_prefix="api")
+        self._askers = ThreadPoolExecutor(ASKERS, thread_name_prefix="addresses")
 
     async def aside(self, work: Callable[[], T], *, within_s: float | None = PATIENCE_S) -> T:
         """Work on files, away from the loop."""
-        task = asyncio.get_running_loop().run_in_executor(self._hands, work)
+        return await self._done_by(self._hands, work, within_s, "the file system")
+
+    async def ask_afar(self, work: Callable[[], T], *, within_s: float) -> T:
+        """Work that also asks other machines: whoever needs none of them does not wait behind."""
+        return await self._done_by(self._askers, work, within_s, "an address")
+
+    @staticmethod
+    async def _done_by(
+        hands: ThreadPoolExecutor, work: Callable[[], T], within_s: float | None, who: str
+    ) -> T:
+        task = asyncio.get_running_loop().run_in_executor(hands, work)
         try:
             return await asyncio.wait_for(task, within_s)
         except TimeoutError:
-            message = f"the file system did not answer within {within_s:g} s; try again later"
+            message = f"{who} did not answer within {within_s:g} s; try again later"
             raise Declined(503, "trouble", message) from None
 
     async def find(self, text: str) -> Run:
@@ -161,4 +173,5 @@ class Desk:
     def close(self) -> None:
         if self._reading is not None:
             self._reading.cancel()
-        self._hands.shutdown(wait=False, cancel_futures=True)
+        for hands in (self._hands, self._askers):
+            hands.shutdown(wait=False, cancel_futures=True)

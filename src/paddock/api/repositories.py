@@ -96,6 +96,10 @@ def _asked(address: str, branch: str | None) -> WorkspaceError | None:
 # -- before it is taken -------------------------------------------------------------------------
 
 
+def has_address(requests: Sequence[RunRequest]) -> bool:
+    return any(one.repo is not None and is_address(one.repo) for one in requests)
+
+
 def look(
     requests: Sequence[RunRequest],
     given: Mapping[str | None, Given],

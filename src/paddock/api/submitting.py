@@ -7,14 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import structs
 
 from paddock.config.mistakes import ConfigError
 from paddock.core.actions import Refuse
 from paddock.core.events import Event, HeartbeatDeclared, Submitted
-from paddock.core.policy import TIMES_SIMPLE
 from paddock.core.run import Ended, Outcome, RunSpec
 from paddock.core.submission import cannot_ever_fit
 from paddock.ports import Recipe
@@ -40,6 +39,7 @@ from .repositories import Seen
 from .views_of import SENTENCES
 
 LARGEST: Final = 64 * MIB
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -104,9 +104,7 @@ async def _submit(desk: Desk, body: Submit) -> Submission:
     await check(body)
     looked = look_here(desk, body)
     if looked is None:
-        asks_git = _has_repository(_every(body))
-        within_s = repositories.PATIENCE_S if asks_git else PATIENCE_S
-        looked = await desk.aside(lambda: _look(desk, body), within_s=within_s)
+        looked = await _beside(desk, _every(body), lambda: _look(desk, body))
     if any(run is not None for _, run in looked.ids):
         return await _again(desk, body, looked)
     remembered: asyncio.Future[Sequence[Refuse]] = asyncio.get_running_loop().create_future()
@@ -185,6 +183,14 @@ def look_here(desk: Desk, body: Submit) -> Looked | None:
     for directory in _places(body, every):
         desk.trusted.check(directory)
     return Looked([(run, None) for run in ids], _given(desk, body, every), None)
+
+
+async def _beside(desk: Desk, every: Sequence[RunRequest], work: Callable[[], T]) -> T:
+    """By hands that may have to wait for other machines, where one is asked."""
+    if repositories.has_address(every):
+        return await desk.ask_afar(work, within_s=repositories.PATIENCE_S)
+    within_s = repositories.PATIENCE_S if _has_repository(every) else PATIENCE_S
+    return await desk.aside(work, within_s=within_s)
 
 
 def _every(body: Submit) -> list[RunRequest]:
@@ -290,8 +296,7 @@ def _spec(
     spec = to_spec(request, given.run, ids=ids, hard_wall=hard_wall, project=project)
     if spec.hard_timeout_s is None and given.simple_s != policy.simple_s:
         # The core guesses by the daemon's settings; these are the project's or the profile's.
-        own_s = given.simple_s * TIMES_SIMPLE[spec.complexity] * factor
-        spec = structs.replace(spec, hard_timeout_s=min(own_s, policy.ceiling_s))
+        spec = structs.replace(spec, simple_s=given.simple_s)
     if factor != 1.0:
         spec = structs.replace(spec, repository_factor=factor)
     return spec, driver
@@ -387,9 +392,7 @@ async def _again(desk: Desk, body: Submit, looked: Looked) -> Submission:
     ]
     if missing and under_way:
         every = [one.run for one in missing]
-        given, seen = await desk.aside(
-            lambda: _ground(desk, body, every), within_s=repositories.PATIENCE_S
-        )
+        given, seen = await _beside(desk, every, lambda: _ground(desk, body, every))
         whole = Looked(looked.ids, given, None, seen)
         for heartbeat in missing:
             _plan_beat(desk, heartbeat, whole, r.sent(body, None), plan)

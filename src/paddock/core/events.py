@@ -50,12 +50,21 @@ class SpawnFailed(Struct, frozen=True):
 
 
 class StartPutOff(Struct, frozen=True):
-    """Nobody was asked to start it: that it starts could not be remembered, or it has no place."""
+    """Nobody was asked to start it: that it starts could not be remembered, or it has no place.
+    It was no attempt, and the next one has its number."""
 
     at: float
     attempt: Attempt
     reason: str
     retry_s: float = 0.0  # not before that
+    awaits_place: bool = False  # or when a place has come free
+
+
+class PlacesFreed(Struct, frozen=True):
+    """There may be room for so many of those that wait for a place to work in."""
+
+    at: float
+    count: int
 
 
 class StartTakesLonger(Struct, frozen=True):
@@ -64,6 +73,14 @@ class StartTakesLonger(Struct, frozen=True):
     at: float
     attempt: Attempt
     because: str
+
+
+class RepositoryWeighed(Struct, frozen=True):
+    """How large it is was known only after it had been fetched: so much more time it gets."""
+
+    at: float
+    attempt: Attempt
+    factor: float
 
 
 class Exited(Struct, frozen=True):
@@ -192,6 +209,8 @@ Event = (
     | SpawnFailed
     | StartPutOff
     | StartTakesLonger
+    | PlacesFreed
+    | RepositoryWeighed
     | Exited
     | Emptied
     | AttemptLost

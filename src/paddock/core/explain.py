@@ -27,6 +27,8 @@ def waiting(fleet: Fleet, run: Run) -> Waiting:
     if state.unmet:
         needs = [need for need in run.spec.needs if need in state.unmet]
         return Waiting(None, f"waits for {_names(fleet, needs)} to succeed")
+    if state.awaits_place:
+        return Waiting(None, f"waits for a workspace: {state.because}")
     if state.not_before_at is not None:
         left = format_duration(max(0.0, state.not_before_at - fleet.now))
         return Waiting(None, f"tried again in {left} ({state.because})")

@@ -78,6 +78,7 @@ class Fleet:
         self.pressed: dict[str, None] = {}  # those of them frozen by pressure
         self.queue = Queue()  # ready runs only
         self.waiting = 0  # all that are Queued, ready or not
+        self.placeless: dict[str, None] = {}  # those of them for whom there was no workspace
         self.demand = Demand(policy.sizing)
         self.groups: dict[str, Group] = {}
         self.heartbeats: dict[str, Heartbeat] = {}
@@ -279,6 +280,7 @@ class Fleet:
 
     def _leave_queue(self, run: Run, state: Queued, after: Run) -> Run:
         self.waiting -= 1
+        self.placeless.pop(run.id, None)
         if state.ready:
             served = isinstance(after.state, Starting)
             tag = self.queue.remove(run.id, served=served)
@@ -294,15 +296,7 @@ class Fleet:
     def _enter(self, run: Run, before: State | None = None) -> None:
         state = run.state
         if isinstance(state, Queued):
-            self.waiting += 1
-            known = before.unmet if isinstance(before, Queued) else frozenset()
-            for need in state.unmet - known:
-                self.dependents.setdefault(need, {})[run.id] = None
-            if state.ready:
-                entry = Entry(run.tag, run.sequence, run.id, run.spec.group, run.enqueued_at)
-                self.queue.add(entry, run.priority)
-                if self._in_sight(run.id):
-                    self.stir()
+            self._enter_queue(run, state, before)
         elif isinstance(state, Live) and not isinstance(before, Live):
             limit = state.hold.limit_bytes
             model = self.group(run.spec.group).size
@@ -320,6 +314,19 @@ class Fleet:
             self._forget_old()
         if state.deadline_at is not None:
             self.wake(Timer(state.deadline_at, TimerKind.RUN, run.id))
+
+    def _enter_queue(self, run: Run, state: Queued, before: State | None) -> None:
+        self.waiting += 1
+        if state.awaits_place:
+            self.placeless[run.id] = None
+        known = before.unmet if isinstance(before, Queued) else frozenset()
+        for need in state.unmet - known:
+            self.dependents.setdefault(need, {})[run.id] = None
+        if state.ready:
+            entry = Entry(run.tag, run.sequence, run.id, run.spec.group, run.enqueued_at)
+            self.queue.add(entry, run.priority)
+            if self._in_sight(run.id):
+                self.stir()
 
     def _in_sight(self, run: str) -> bool:
         """Whether a look goes as far as this run; by the order of a look, not by its place."""

@@ -28,6 +28,8 @@ def _of_run(fleet: Fleet, run: Run) -> Iterator[str]:
     if isinstance(state, Live) and state.attempt != run.attempts:
         yield f"attempt {state.attempt} is under way, but {run.attempts} were started"
     yield from _of_steps(run)
+    if (isinstance(state, Queued) and state.awaits_place) != (run.id in fleet.placeless):
+        yield "waits for a place without being known to, or the other way round"
     if isinstance(state, Queued):
         if state.ready != (run.id in fleet.queue):
             yield "ready without standing in line, or the other way round"

@@ -54,7 +54,8 @@ def started(fleet: Fleet, run: Run) -> None:
         return  # stopping already, or told twice
     policy = fleet.policy.timeouts
     durations_s = fleet.group(run.spec.group).durations_s
-    hard_s = hard_timeout_s(run.spec, policy, durations_s=durations_s)
+    factor = run.repository_factor
+    hard_s = hard_timeout_s(run.spec, policy, durations_s=durations_s, factor=factor)
     soft_s = soft_timeout_s(run.spec, hard_s=hard_s)
     running = Running(
         fleet.now,
@@ -64,18 +65,6 @@ def started(fleet: Fleet, run: Run) -> None:
         hard_at=None if hard_s is None else fleet.now + hard_s,
     )
     fleet.move(run, running, "the agent runs")
-
-
-def put_off(fleet: Fleet, run: Run, *, reason: str, retry_s: float = 0.0) -> None:
-    """Back in line as if nothing had been: no failure, no loss. One that was stopped is gone."""
-    if isinstance(run.state, Starting):
-        not_before_at = fleet.now + retry_s if retry_s > 0 else None
-        fleet.move(run, Queued(fleet.now, not_before_at, because=reason), reason)
-        # If it was to show that its group works again, another may.
-        breaker = breakers.after_nothing(fleet.group(run.spec.group).breaker, run=run.id)
-        fleet.set_breaker(run.spec.group, breaker)
-    else:
-        gone(fleet, run, reason=reason)
 
 
 def takes_longer(fleet: Fleet, run: Run, *, because: str) -> None:
@@ -177,7 +166,8 @@ def _grace_s(fleet: Fleet, outcome: Outcome | None, phase: StopPhase) -> float:
 def timer_rang(fleet: Fleet, run: Run) -> None:
     match run.state:
         case Queued():
-            fleet.move(run, replace(run.state, not_before_at=None), "its waiting time is over")
+            ready = replace(run.state, not_before_at=None, awaits_place=False)
+            fleet.move(run, ready, "its waiting time is over")
         case Starting():
             text = f"no sign of a start for {format_duration(fleet.policy.timeouts.start_s)}"
             stop(fleet, run, outcome=Outcome.SPAWN_FAILED, because=text, phase=StopPhase.KILLED)

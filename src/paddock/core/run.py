@@ -62,6 +62,7 @@ class RunSpec(Struct, frozen=True, kw_only=True):
     soft_limit_bytes: int | None = None
     complexity: Complexity = Complexity.MEDIUM
     repository_factor: float = 1.0
+    simple_s: float | None = None  # what a simple change takes by the project's settings, if said
     hard_timeout_s: float | None = None  # unset: adaptive; `math.inf`: none
     soft_timeout_s: float | None = None  # unset: half of the hard one
     needs: tuple[str, ...] = ()
@@ -128,6 +129,7 @@ class Queued(Struct, frozen=True):
     unmet: frozenset[str] = frozenset()
     because: str = ""
     passed_since_at: float | None = None  # first in line since then, and others went past it
+    awaits_place: bool = False  # to work in: there was memory, and no workspace
 
     @property
     def ready(self) -> bool:
@@ -233,6 +235,7 @@ class Run(Struct, frozen=True):
     steps_done: int = 0
     in_doubt: bool = False  # how an attempt at the present step ended is not known
     tries_before: int = 0  # what had gone wrong when the present step began
+    repository_factor: float = 1.0  # where its size was found out after the fetch
 
     @property
     def id(self) -> str:

@@ -13,6 +13,7 @@ from typing import Final, assert_never, cast, get_args
 from msgspec.structs import replace
 
 from . import breaker as breakers
+from . import places
 from .actions import Action, Refuse
 from .events import (
     AttemptLost,
@@ -29,8 +30,10 @@ from .events import (
     Host,
     LimitPassed,
     Noticed,
+    PlacesFreed,
     PolicyChanged,
     PriorityChanged,
+    RepositoryWeighed,
     Sampled,
     SpawnFailed,
     Started,
@@ -48,7 +51,6 @@ from .lifecycle import (
     exited,
     gone,
     press_harder,
-    put_off,
     spawn_failed,
     started,
     stop,
@@ -67,6 +69,7 @@ from .run import (
     Queued,
     Run,
     Running,
+    Starting,
     StopPhase,
     Stopping,
 )
@@ -93,6 +96,7 @@ AttemptEvent = (
     | SpawnFailed
     | StartPutOff
     | StartTakesLonger
+    | RepositoryWeighed
     | Exited
     | Emptied
     | AttemptLost
@@ -107,6 +111,7 @@ FleetEvent = (
     Submitted
     | Sampled
     | TimePassed
+    | PlacesFreed
     | BreakerReset
     | HeartbeatDeclared
     | HeartbeatRemoved
@@ -136,6 +141,8 @@ def _of_fleet(fleet: Fleet, event: FleetEvent) -> None:
             _sampled(fleet, event.host, event.used)
         case TimePassed():
             pass  # due timers ring after every event
+        case PlacesFreed():
+            places.freed(fleet, event.count)
         case BreakerReset():
             _reset_breaker(fleet, event.group)
         case HeartbeatDeclared():
@@ -153,7 +160,7 @@ def _of_attempt(fleet: Fleet, event: AttemptEvent) -> None:
     if run is None:
         return  # an older attempt, or one that is over: it changes nothing
     match event:
-        case Started() | SpawnFailed() | StartPutOff() | StartTakesLonger():
+        case Started() | SpawnFailed() | StartPutOff() | StartTakesLonger() | RepositoryWeighed():
             _of_start(fleet, run, event)
         case Exited():
             exited(fleet, run, event.exit, empty=event.empty)
@@ -174,7 +181,7 @@ def _of_attempt(fleet: Fleet, event: AttemptEvent) -> None:
             assert_never(event)
 
 
-Beginning = Started | SpawnFailed | StartPutOff | StartTakesLonger
+Beginning = Started | SpawnFailed | StartPutOff | StartTakesLonger | RepositoryWeighed
 
 
 def _of_start(fleet: Fleet, run: Run, event: Beginning) -> None:
@@ -184,9 +191,25 @@ def _of_start(fleet: Fleet, run: Run, event: Beginning) -> None:
         case SpawnFailed():
             spawn_failed(fleet, run, reason=event.reason, permanent=event.permanent)
         case StartPutOff():
-            put_off(fleet, run, reason=event.reason, retry_s=event.retry_s)
+            _put_off(fleet, run, event)
         case StartTakesLonger():
             takes_longer(fleet, run, because=event.because)
+        case RepositoryWeighed():
+            _weighed(fleet, run, event.factor)
+
+
+def _put_off(fleet: Fleet, run: Run, event: StartPutOff) -> None:
+    if not isinstance(run.state, Starting):
+        gone(fleet, run, reason=event.reason)  # it was stopped meanwhile
+        return
+    places.put_off(fleet, run, event)
+
+
+def _weighed(fleet: Fleet, run: Run, factor: float) -> None:
+    """Before it runs: a timeout that has begun stays what it is."""
+    if isinstance(run.state, Starting) and factor > run.repository_factor:
+        text = f"a large repository: a timeout that nobody set is {factor:g} times as long"
+        fleet.amend(run, text, repository_factor=factor)
 
 
 def _wait_no_longer(fleet: Fleet, run: Run) -> None:

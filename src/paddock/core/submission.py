@@ -109,7 +109,7 @@ def _malformed(spec: RunSpec) -> str | None:
     sizes = (spec.limit_bytes, spec.soft_limit_bytes)
     if any(size is not None and size <= 0 for size in sizes):
         return "a memory limit must be above zero"
-    times = (spec.hard_timeout_s, spec.soft_timeout_s, spec.repository_factor)
+    times = (spec.hard_timeout_s, spec.soft_timeout_s, spec.repository_factor, spec.simple_s)
     if any(time is not None and not time > 0 for time in times) or spec.retries < 0:
         return "timeouts must be above zero, and retries not below"
     if not 0 <= spec.first_step < max(1, len(spec.steps)):

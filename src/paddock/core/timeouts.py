@@ -10,12 +10,15 @@ from .run import RunSpec
 
 
 def hard_timeout_s(
-    spec: RunSpec, policy: TimeoutPolicy, *, durations_s: Collection[float]
+    spec: RunSpec, policy: TimeoutPolicy, *, durations_s: Collection[float], factor: float = 1.0
 ) -> float | None:
-    """None for a run that was explicitly given no timeout."""
+    """None for a run that was explicitly given no timeout. `factor`: of a repository whose size
+    was found out later than the spec was made."""
     if spec.hard_timeout_s is not None:
         return None if math.isinf(spec.hard_timeout_s) else spec.hard_timeout_s
-    guessed = policy.simple_s * TIMES_SIMPLE[spec.complexity] * spec.repository_factor
+    simple_s = policy.simple_s if spec.simple_s is None else spec.simple_s
+    times = TIMES_SIMPLE[spec.complexity] * max(spec.repository_factor, factor)
+    guessed = simple_s * times
     if len(durations_s) >= policy.evidence:
         # Three times what nearly all needed: room for the odd one, and a hang still ends. History
         # only ever makes it longer: ten small changes say nothing of a large one.

@@ -150,7 +150,8 @@ class _Daemon:
         self.configuration = Configuration(self._configure)
         self.endings = Endings(self.supervisor, places.stdin)
         self.grounds = grounds_for(places, load_settings(None))
-        self.grounds.tell = self.supervisor.post
+        fleet = self.supervisor.fleet
+        self.grounds.serve(self.supervisor.post, placeless=lambda: len(fleet.placeless))
         self.supervisor.hands.grounds = self.grounds
         self.keepsakes = Keepsakes(places.checkpoints)
         self.supervisor.hands.keepsakes = self.keepsakes

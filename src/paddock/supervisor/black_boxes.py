@@ -90,6 +90,8 @@ class BlackBoxes:
         before, run = change.before, change.run
         if not isinstance(before, Live) or run.live:
             return
+        if run.attempts < before.attempt:
+            return  # its start was put off: nothing has begun
         samples = self._samples.pop(Attempt(run.id, before.attempt), deque())
         if isinstance(run.state, Ended) and run.state.outcome is Outcome.SUCCEEDED:
             return

@@ -23,12 +23,14 @@ from paddock.core.events import (
     Emptied,
     Event,
     Noticed,
+    RepositoryWeighed,
     SpawnFailed,
     StartPutOff,
     StartTakesLonger,
 )
 from paddock.core.run import Attempt
 from paddock.ports import Launch
+from paddock.supervisor.places import GIVE_UP_S, Places
 from paddock.supervisor.sweeping import Sweeper
 from paddock.supervisor.wanted import MARKER_LABEL, READY, REPOSITORY_LABEL, Wanted, wanted_by
 from paddock.workspaces.errands import EVERYTHING, Errand
@@ -46,6 +48,8 @@ from paddock.workspaces.progress import Progress
 from paddock.workspaces.room import Room
 from paddock.workspaces.scratch import VARIABLE as SCRATCH
 from paddock.workspaces.scratch import Scratch
+from paddock.workspaces.size_rules import timeout_factor
+from paddock.workspaces.sizes import Size
 
 GC_S: Final = 3600.0
 AT_ONCE: Final = 4
@@ -78,6 +82,7 @@ class _Coming:
     errand: Errand
     said: str = "its workspace is being made"
     notes: list[str] = field(default_factory=list)  # on its size
+    sizes: list[Size] = field(default_factory=list)  # of an address: one, if it is fetched now
     still: asyncio.TimerHandle | None = None
     work: asyncio.Future[Made | Exception] | None = None
 
@@ -87,7 +92,7 @@ class Grounds:
         """`spare`: workspaces that are made in advance, of repositories in use."""
         self.room = room
         self._slots = spare
-        self.tell: Callable[[Event], None] = lambda _: None
+        self.places = Places(room)
         self.on_marked: Callable[[Attempt, str], None] | None = None  # one with a ready marker
         self._scratch = scratch
         self._blocks = blocks
@@ -102,6 +107,14 @@ class Grounds:
         # Reads every file of a workspace: those who give back ports do not wait behind it.
         self._collectors = ThreadPoolExecutor(1, thread_name_prefix="collecting")
         self._is_closed = False
+
+    @property
+    def tell(self) -> Callable[[Event], None]:
+        return self.places.tell
+
+    def serve(self, tell: Callable[[Event], None], *, placeless: Callable[[], int]) -> None:
+        """To whom it tells what came of it, and who says how many runs wait for a workspace."""
+        self.places.tell, self.places.waiting = tell, placeless
 
     # -- before ---------------------------------------------------------------------------
 
@@ -146,26 +159,28 @@ class Grounds:
         with self._handing:
             self._holder[attempt.run] = attempt
         coming.still = loop.call_later(STILL_S, self._still, attempt)
-        work = partial(self._tried, attempt.run, wanted, coming)
+        work = partial(self._tried, attempt, wanted, coming)
         coming.work = loop.run_in_executor(self._makers, work)
         coming.work.add_done_callback(lambda done: self._came(launch, coming, done))
 
-    def _tried(self, run: str, wanted: Wanted, coming: _Coming) -> Made | Exception:
+    def _tried(self, attempt: Attempt, wanted: Wanted, coming: _Coming) -> Made | Exception:
         """In a thread. An error is what came of it: a daemon that has stopped reads no futures."""
         try:
             with coming.errand.under_way():
-                return self._made(run, wanted, coming)
+                return self._made(attempt, wanted, coming)
         except Exception as error:  # noqa: BLE001 - told to whoever asked
             return error
 
-    def _made(self, run: str, wanted: Wanted, coming: _Coming) -> Made:
-        tell, note = partial(self._progress, coming), coming.notes.append
-        path = self.room.prepare(
-            run,
-            repository=wanted.place,
-            branch=wanted.branch,
-            manner=replace(wanted.manner, tell=tell, note=note),
+    def _made(self, attempt: Attempt, wanted: Wanted, coming: _Coming) -> Made:
+        run = attempt.run
+        manner = replace(
+            wanted.manner,
+            tell=partial(self._progress, coming),
+            note=coming.notes.append,
+            weighed=coming.sizes.append,
+            holder=attempt.number,
         )
+        path = self.room.prepare(run, repository=wanted.place, branch=wanted.branch, manner=manner)
         if self._slots:
             self._makers.submit(self._refill, wanted)
         record = self.room.record(run)
@@ -206,6 +221,8 @@ class Grounds:
         came = done.result()
         if isinstance(came, tuple):
             path, objects = came
+            for size in coming.sizes:
+                self.tell(RepositoryWeighed(0.0, attempt, timeout_factor(size)))
             there = replace(launch, directory=path, reach=(*launch.reach, objects))
             self._begin(there, coming.begin)
             for note in coming.notes:
@@ -214,7 +231,10 @@ class Grounds:
             self._not_made(attempt, came)
 
     def _not_made(self, attempt: Attempt, error: Exception) -> None:
-        if isinstance(error, NoRoom | Busy):
+        if isinstance(error, NoRoom):
+            self.tell(StartPutOff(0.0, attempt, str(error), GIVE_UP_S, awaits_place=True))
+            self.places.want()
+        elif isinstance(error, Busy):
             self.tell(StartPutOff(0.0, attempt, str(error), RETRY_S))
         elif isinstance(error, WorkspaceError | OSError):
             passing = isinstance(error, _PASSING)
@@ -334,6 +354,7 @@ class Grounds:
 
     async def tend(self) -> None:
         """What was idle for too long goes, if nothing is lost with it."""
+        self.places.want()  # for those that waited for one when the last daemon stopped
         while True:
             await asyncio.sleep(GC_S)
             self._collectors.submit(self._collect)
@@ -358,6 +379,7 @@ class Grounds:
     def close(self) -> None:
         """Nobody waits for a clone, a gc or a salvage: all of them end, and are gone on with."""
         self._is_closed = True
+        self.places.close()
         for coming in self._coming.values():
             if coming.still is not None:
                 coming.still.cancel()

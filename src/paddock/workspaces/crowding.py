@@ -29,6 +29,12 @@ class Crowd:
                     raise NoRoom(self._sentence(kept))
             shelf.write(plan)
 
+    def vacancy(self) -> int:
+        """How many have room now; if nobody has, what may go is cleared away for one. Busy."""
+        with hold(self._top / ".lock", who="a look for room", wait_s=_WAIT_S):
+            free = self._most - self._count()
+            return free if free > 0 else int(self._reclaim_one([]))
+
     def _count(self) -> int:
         """Records, none of them read: a thousand take a few milliseconds."""
         return sum(len(s.names()) for home in homes(self._top) for s in (home.runs, home.slots))

@@ -161,7 +161,10 @@ def _weigh_files(path: Path, manner: Manner) -> None:
     """Of an address nobody knew before how large it is."""
     if manner.bounds is None:
         return
-    note = admitted(measure(path), manner.bounds)
+    size = measure(path)
+    note = admitted(size, manner.bounds)
+    if manner.weighed is not None:
+        manner.weighed(size)
     if note and manner.note is not None:
         manner.note(note)
 

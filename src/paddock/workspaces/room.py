@@ -34,6 +34,10 @@ from .worktrees import look_at, resolve
 _WAIT_S: Final = 60.0
 
 
+def _nobody() -> None:
+    """Nobody waits for room."""
+
+
 class Room:
     """At most so many workspaces under one directory, which nobody else writes to."""
 
@@ -53,6 +57,7 @@ class Room:
         self._crowd = Crowd(top, most)
         self._maker = Maker(top, self._crowd, writing, now)
         self._life = Errand()
+        self.freed: Callable[[], None] = _nobody  # told, in any thread, when there may be room
 
     def end(self) -> None:
         """Whoever works here, in whatever thread, stops; what is half done the next one finds."""
@@ -80,7 +85,8 @@ class Room:
             home = home_of(self._top, asked)
             with hold(home.runs.lock(run), who=f"run {run}", wait_s=_WAIT_S):
                 record = self._maker.again(home, run) or self._maker.anew(home, run, asked)
-                home.runs.write(record.to(State.TAKEN, at=self._now()))
+                taken = replace(record, holder=manner.holder)
+                home.runs.write(taken.to(State.TAKEN, at=self._now()))
         return home.runs.path(run)
 
     def release(self, run: str) -> None:
@@ -95,6 +101,7 @@ class Room:
             record = spot.shelf.read(run)
             if record is not None and record.state is State.TAKEN:
                 spot.shelf.write(record.to(State.IDLE, at=self._now()))
+        self.freed()
 
     def save(self, run: str, *, because: str) -> saving.Saved | None:
         """Commit what a killed agent left; None if that was nothing. Its processes must be gone."""
@@ -114,7 +121,10 @@ class Room:
         if spot is None or spot.record.state is State.TAKEN:
             return None
         with self._life.under_way():
-            return collecting.ruled(spot, dry_run=False, wait_s=_WAIT_S)
+            ruling = collecting.ruled(spot, dry_run=False, wait_s=_WAIT_S)
+        if isinstance(ruling, Removable):
+            self.freed()
+        return ruling
 
     # -- for people -------------------------------------------------------------------------
 
@@ -156,7 +166,15 @@ class Room:
 
     def gc(self, *, dry_run: bool = False) -> list[Judged]:
         with self._life.under_way():
-            return collecting.gc(self._top, self._times, dry_run=dry_run)
+            found = collecting.gc(self._top, self._times, dry_run=dry_run)
+        if any(judged.removed for judged in found):
+            self.freed()
+        return found
+
+    def vacancy(self) -> int:
+        """How many more there is room for, perhaps after one that may go has gone."""
+        with self._life.under_way():
+            return self._crowd.vacancy()
 
     def check(self) -> list[Judged]:
         """What keeps each of them; none is removed."""

@@ -13,6 +13,7 @@ from .progress import Tell
 from .records import Home, key_of
 from .secrets import is_address, parted
 from .size_rules import Bounds
+from .sizes import Size
 from .strategy import Strategy, choose
 from .worktrees import Source, find_source
 
@@ -28,6 +29,8 @@ class Manner:
     bounds: Bounds | None = None  # of a size that nobody knew before
     tell: Tell | None = None
     note: Callable[[str], object] | None = None  # told what is to be said of its size
+    weighed: Callable[[Size], object] | None = None  # told its size, if `bounds` are asked for
+    holder: int = 0  # the attempt that is given it
 
 
 USUAL: Final = Manner()

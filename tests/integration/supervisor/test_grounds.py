@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from paddock.core.events import CancelRequested, Event, HeartbeatDeclared
-from paddock.core.run import Attempt, Outcome, Queued, Running
+from paddock.core.run import Attempt, Outcome, Running
 from paddock.ports import Launch
 from paddock.storage.memory import MemoryStore
 from paddock.supervisor.black_boxes import BlackBoxes
@@ -95,30 +95,6 @@ def test_a_workspace_that_cannot_be_is_no_start_and_says_why(
             assert stand.driver.launched == {} and stand.scratches == []
 
     in_a_loop(scenario)
-
-
-def test_where_all_are_taken_a_run_waits_and_says_for_what(
-    tmp_path: Path, repository: Path
-) -> None:
-    stand = Stand(tmp_path, most=1)
-
-    async def scenario() -> None:
-        async with stand.life() as one:
-            await one.submit(a_spec("a"), "sleep=60", labels=of(repository))
-            await until(lambda: isinstance(one.run("a").state, Running))
-            await one.submit(a_spec("b"), "exit=0", labels=of(repository))
-            await until(lambda: _waits(one, "b") != "")
-            assert "workspace" in _waits(one, "b")
-            one.supervisor.post(CancelRequested(0.0, "a", force=True))
-            [end] = await one.ended("b")
-            assert end.outcome is Outcome.SUCCEEDED
-
-    in_a_loop(scenario)
-
-
-def _waits(one: Supervised, run: str) -> str:
-    state = one.run(run).state
-    return state.because if isinstance(state, Queued) and state.not_before_at else ""
 
 
 def test_the_next_daemon_keeps_what_lives_and_removes_the_rest(stand: Stand) -> None:

@@ -381,19 +381,6 @@ def test_a_submission_that_could_not_be_remembered_is_refused_for_that_reason() 
     assert (state.outcome, state.because) == (Outcome.REFUSED, "not taken: no room left")
 
 
-def test_a_start_that_has_no_place_is_tried_again_later() -> None:
-    yard = Yard()
-    yard.submit(a_spec("a"))
-    yard.tell(StartPutOff(yard.now, yard.attempt("a"), "all 10 workspaces are taken", 2.0))
-    waits = yard.in_state("a", Queued)
-    assert waits.not_before_at == yard.now + 2.0 and "workspaces" in waits.because
-    assert not yard.live
-    actions = yard.advance(2.0)
-    assert isinstance(yard.state("a"), Starting) and yard["a"].failures == 0
-    [start] = [action for action in actions if isinstance(action, StartAttempt)]
-    assert not start.resume, "it never ran"
-
-
 def test_a_start_that_is_being_prepared_has_patience_anew() -> None:
     yard = Yard()
     yard.submit(a_spec("a"))

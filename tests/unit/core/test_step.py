@@ -147,6 +147,7 @@ def test_groups_without_runs_are_forgotten_in_the_end() -> None:
         {"hard_timeout_s": -1.0},
         {"soft_timeout_s": 0.0},
         {"repository_factor": float("nan")},
+        {"simple_s": 0.0},
         {"retries": -1},
         {"priority": 7},
     ],
