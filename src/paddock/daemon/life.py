@@ -197,6 +197,7 @@ class _Daemon:
         stack.callback(ready.close)
         await self._unless_over(recover(self.supervisor, self.inherited))
         await self._unless_over(ready.resume())
+        await self._unless_over(self.boxes.resume())
         await self._unless_over(self.endings.remember_beats())
         stack.push_async_callback(self.endings.finish)
         stack.push_async_callback(self.boxes.finish)

@@ -11,7 +11,7 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -34,9 +34,10 @@ from paddock.core.run import (
 from paddock.core.steps import is_between_steps
 from paddock.core.units import format_duration, format_size
 from paddock.supervisor.loop import Supervisor
-from paddock.supervisor.salvage import salvage
+from paddock.supervisor.salvage import CUT_SHORT, salvage
 from paddock.workspaces.changes import last_commit_at
-from paddock.workspaces.errors import WorkspaceError
+from paddock.workspaces.errors import BrokenOff, WorkspaceError
+from paddock.workspaces.records import State
 from paddock.workspaces.room import Room
 
 SAMPLES: Final = 60  # a minute: the eyes look once a second
@@ -58,6 +59,7 @@ class BlackBoxes:
         self._salvors = ThreadPoolExecutor(2, thread_name_prefix="salvage")
         self._samples: dict[Attempt, deque[tuple[float, int]]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._keeping: set[Attempt] = set()
         supervisor.on_change.append(self._changed)
 
     def seen(self, used: Mapping[Attempt, int]) -> None:
@@ -98,9 +100,41 @@ class BlackBoxes:
         if is_between_steps(run):
             return
         facts = self._facts(change, before, samples)
-        task = asyncio.get_running_loop().create_task(self._keep(run, facts, _cut_by(change)))
+        attempt = Attempt(run.id, before.attempt)
+        self._begin(self._keep(run, attempt, facts, _cut_by(change)))
+
+    def _begin(self, keeping: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(keeping)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    async def resume(self) -> None:
+        """At a start: what the last daemon had no time to save and to write down, of runs that
+        were cut short. One that comes back finds its files as they are."""
+        if self._room is None:
+            return
+        records = await asyncio.to_thread(self._room.records)
+        names = [record.name for record in records if record.state in (State.TAKEN, State.IDLE)]
+        runs = await self._supervisor.look(lambda store: [store.run(name) for name in names])
+        for run in runs:
+            if run is None or not isinstance(run.state, Ended) or run.attempt in self._keeping:
+                continue
+            outcome = run.state.outcome
+            if outcome in CUT_SHORT and not await asyncio.to_thread(self._has_box, run):
+                self._begin(self._keep(run, run.attempt, self._late_facts(run), outcome))
+
+    def _has_box(self, run: Run) -> bool:
+        box = self.read(run.id)
+        return box is not None and box.get("attempt", "").startswith(f"{run.attempts},")
+
+    def _late_facts(self, run: Run) -> dict[str, str]:
+        assert isinstance(run.state, Ended)
+        return {
+            "attempt": f"{run.attempts}, ended when paddock stopped",
+            "why": run.state.because,
+            "limit": format_size(run.limit_bytes),
+            "next": self._next(run),
+        }
 
     def _facts(
         self, change: Change, before: Live, samples: Iterable[tuple[float, int]]
@@ -126,10 +160,21 @@ class BlackBoxes:
             return "it runs once more"
         return "nothing: it is over (`paddock retry` runs it once more)"
 
-    async def _keep(self, run: Run, facts: dict[str, str], cut_by: Outcome | None) -> None:
-        if self._room is not None and cut_by is not None:
-            work = partial(salvage, self._room, run.id, cut_by)
-            facts |= await asyncio.get_running_loop().run_in_executor(self._salvors, work)
+    async def _keep(
+        self, run: Run, attempt: Attempt, facts: dict[str, str], cut_by: Outcome | None
+    ) -> None:
+        self._keeping.add(attempt)
+        try:
+            if self._room is not None and cut_by is not None:
+                work = partial(salvage, self._room, attempt, cut_by)
+                facts |= await asyncio.get_running_loop().run_in_executor(self._salvors, work)
+            await self._fill(run, facts)
+        except BrokenOff:
+            pass  # without a box, so that the next daemon does it
+        finally:
+            self._keeping.discard(attempt)
+
+    async def _fill(self, run: Run, facts: dict[str, str]) -> None:
         place = await self._place_of(run.id)
         if place is not None and _never_began(run):
             facts["directory"] = str(place)  # where its program was looked for

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from paddock.core.run import Outcome
+from paddock.core.run import Attempt, Outcome
 from paddock.workspaces.commits import Commit
-from paddock.workspaces.errors import WorkspaceError
+from paddock.workspaces.errors import BrokenOff, TakenAgain, WorkspaceError
 from paddock.workspaces.records import State
 from paddock.workspaces.room import Room
 from paddock.workspaces.saving import Saved
@@ -24,21 +24,29 @@ CUT_SHORT: Final = frozenset(
 SHOWN: Final = 5
 
 
-def salvage(room: Room, run: str, outcome: Outcome) -> dict[str, str]:
-    """In a thread: facts for its black box. Empty for a run without a workspace."""
+def salvage(room: Room, attempt: Attempt, outcome: Outcome) -> dict[str, str]:
+    """In a thread: facts for its black box. Empty for a run without a workspace. BrokenOff."""
+    run = attempt.run
     record = room.record(run)
     if record is None or record.state is State.MAKING:  # nobody was ever given it
         return {}
     facts: dict[str, str] = {}
     if outcome in CUT_SHORT:
         try:
-            saved = room.save(run, because=f"{outcome}: what run {run} had not committed")
+            why = f"{outcome}: what run {run} had not committed"
+            saved = room.save(run, because=why, of=attempt.number)
+        except BrokenOff:
+            raise  # the next daemon does it
+        except TakenAgain:
+            facts["saved"] = "the next attempt has its files, and goes on with them"
         except WorkspaceError as error:
             facts["saved"] = f"what it had not committed is still in its workspace: {error}"
         else:
             facts["saved"] = _saved(saved)
     try:
         facts["commits"] = _commits([one for one in room.commits(run) if not one.by_paddock])
+    except BrokenOff:
+        raise
     except WorkspaceError as error:
         facts["commits"] = f"unknown: {error}"
     return facts

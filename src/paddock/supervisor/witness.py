@@ -110,18 +110,19 @@ class Witness:
         attempt, digest, commit = event.attempt, None, None
         try:
             digest = self._digest(attempt)
-            commit = self._commit(attempt.run)
+            commit = self._commit(attempt)
             self._kept.drop_stream(attempt.run, step)
         except (OSError, WorkspaceError) as error:
             log.warning("what step of %s left is not all known: %s", attempt.run, error)
         return Seen(replace(event.exit, output_digest=digest, commit=commit))
 
-    def _commit(self, run: str) -> str | None:
+    def _commit(self, attempt: Attempt) -> str | None:
         """With what it had not committed, so that nothing done is in the files only."""
+        run = attempt.run
         record = self._room.record(run)
         if record is None:
             return None
-        saved = self._room.save(run, because=f"a step of run {run} is done")
+        saved = self._room.save(run, because=f"a step of run {run} is done", of=attempt.number)
         if saved is not None:
             return saved.commit
         made = self._room.commits(run)

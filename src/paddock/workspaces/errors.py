@@ -35,6 +35,10 @@ class Busy(WorkspaceError):
     """Another paddock, or another thread of this one, works on the same thing."""
 
 
+class TakenAgain(Busy):
+    """A later attempt has it by now: its files and its branch are not an earlier one's any more."""
+
+
 class NoRoom(WorkspaceError):
     """Every workspace is taken, and none that is idle may go."""
 

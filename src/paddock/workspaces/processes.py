@@ -130,7 +130,9 @@ class _Talk:
                     return How.TIMED_OUT
                 ready = selector.select(min(wait_s, QUIET_S))
                 if not ready and self._is_over():
-                    break  # something that it left behind holds the pipes, and says nothing
+                    ready = selector.select(0)  # what it wrote just before its end
+                    if not ready:
+                        break  # something that it left behind holds the pipes, and says nothing
                 for key, _ in ready:
                     if not self._serve(key.data, key.fd):
                         selector.unregister(key.fileobj)

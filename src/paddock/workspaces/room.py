@@ -23,7 +23,7 @@ from .collecting import Times
 from .commits import Commit
 from .crowding import Crowd
 from .errands import Errand
-from .errors import Busy, NoRoom, WorkspaceError
+from .errors import Busy, NoRoom, TakenAgain, WorkspaceError
 from .keeping import Keep, Removable
 from .locks import hold
 from .making import Maker
@@ -103,11 +103,17 @@ class Room:
                 spot.shelf.write(record.to(State.IDLE, at=self._now()))
         self.freed()
 
-    def save(self, run: str, *, because: str) -> saving.Saved | None:
-        """Commit what a killed agent left; None if that was nothing. Its processes must be gone."""
+    def save(self, run: str, *, because: str, of: int = 0) -> saving.Saved | None:
+        """Commit what a killed agent left; None if that was nothing. Its processes must be gone.
+
+        `of`: which attempt. TakenAgain if another has it by now, and so it stays as it is.
+        """
         lock = self._there(run).shelf.lock(run)
         with self._life.under_way(), hold(lock, who=f"saving {run}", wait_s=_WAIT_S):
             spot = self._there(run)
+            holder = spot.record.holder
+            if spot.record.state is State.TAKEN and holder not in (0, of):
+                raise TakenAgain(f"attempt {holder} of run {run} has it by now")
             mark = saving.index_mark(Path(spot.record.git_dir))
             saved = saving.save(spot.record, spot.path, because=because)
             if saved is not None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from paddock.workspaces import processes
 from paddock.workspaces.clones import Wanted, ensure_clone
 from paddock.workspaces.errors import GitFailed, GitTimedOut, WorkspaceError
 from paddock.workspaces.git import Git
@@ -18,7 +19,7 @@ from paddock.workspaces.records import Home
 from paddock.workspaces.room import Room
 from paddock.workspaces.strategy import choose
 from tests.kit import leaks
-from tests.kit.repositories import commit, git, write
+from tests.kit.repositories import commit, git, tip, write
 from tests.kit.waiting import until
 
 
@@ -60,6 +61,20 @@ def test_a_large_input_and_a_large_output_do_not_wait_for_each_other(repository:
     asked = Git(directory=repository)
     name = asked.line("hash-object", "-w", "--stdin", given=data)
     assert asked.out("cat-file", "blob", name) == data
+
+
+def test_what_it_wrote_just_before_its_end_is_read(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine it may be quiet for long, and then write and end while nobody looks."""
+
+    def once_it_is(talk: processes._Talk) -> bool:
+        os.waitid(os.P_PID, talk._process.pid, os.WEXITED | os.WNOWAIT)  # noqa: SLF001
+        return True
+
+    monkeypatch.setattr(processes, "QUIET_S", 0.0)
+    monkeypatch.setattr(processes._Talk, "_is_over", once_it_is)  # noqa: SLF001
+    assert Git(directory=repository).line("rev-parse", "HEAD") == tip(repository)
 
 
 def test_a_program_that_reads_no_input_is_no_trouble(repository: Path) -> None:

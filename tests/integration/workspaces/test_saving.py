@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from paddock.workspaces.errors import WorkspaceError
+from paddock.workspaces.errors import TakenAgain, WorkspaceError
 from paddock.workspaces.room import Room
+from paddock.workspaces.sources import Manner
 from tests.kit.repositories import a_repository, commit, git, tip, write
 
 
@@ -191,6 +192,24 @@ def test_the_next_attempt_finds_nothing_to_commit(room: Room, path: Path, reposi
     room.prepare("run1", repository=repository)
     assert git(path, "status", "--porcelain") == ""
     assert (path / "new.txt").read_text() == "new\n"
+
+
+def test_a_saving_that_comes_after_the_next_attempt_has_begun_touches_nothing_of_it(
+    room: Room, repository: Path
+) -> None:
+    first, second = Manner(holder=1), Manner(holder=2)
+    path = room.prepare("late", repository=repository, manner=first)
+    write(path, {"first.txt": "x\n"})
+    room.release("late")
+    room.prepare("late", repository=repository, manner=second)
+    write(path, {"second.txt": "x\n"})
+    for of in (0, 1):
+        with pytest.raises(TakenAgain, match="attempt 2 of run late has it by now"):
+            room.save("late", because="a timeout", of=of)
+    assert tip(repository, "paddock/late") == tip(repository)
+    assert git(path, "status", "--porcelain") == "?? first.txt\n?? second.txt"
+    saved = room.save("late", because="a timeout", of=2)
+    assert saved is not None and saved.files == ("first.txt", "second.txt")
 
 
 def test_commits_since_the_start_are_told(room: Room, path: Path) -> None:

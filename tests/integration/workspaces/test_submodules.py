@@ -42,6 +42,14 @@ def test_they_are_filled_but_those_that_want_none(room: Room, with_library: Path
     assert judged.removed, judged.because
 
 
+def test_where_one_stands_is_saved(room: Room, with_library: Path) -> None:
+    path = room.prepare("run1", repository=with_library, manner=WITH)
+    here = commit(path / "lib", "only here")
+    saved = room.save("run1", because="a timeout")
+    assert saved is not None and saved.files == ("lib",)
+    assert git(path, "rev-parse", f"{saved.commit}:lib") == here
+
+
 def test_a_command_in_the_settings_is_not_run(
     room: Room, with_library: Path, tmp_path: Path
 ) -> None:
