@@ -191,6 +191,54 @@ def test_one_is_removed_by_hand_with_its_work_on_its_branch(
         client.remove_workspace("dirty")
 
 
+def test_the_list_says_what_each_holds_and_what_is_merged_goes(
+    desk: ServedDesk, client: Client, room: Room, repository: Path
+) -> None:
+    paths = {}
+    for name in ("merged", "open", "dirty", "gone", "empty"):
+        run, path = a_run(desk, room, repository, name)
+        paths[name] = path
+        if name not in ("dirty", "empty"):
+            commit(path, name)
+        room.release(run)
+    write(paths["dirty"], {"unsaved.txt": "x\n"})
+    for name in ("merged", "gone"):
+        git(repository, "merge", "--quiet", "-m", name, f"paddock/{paths[name].name}")
+    client.remove_workspace("gone")
+    found = {view.name: view for view in client.workspaces()}
+    held = {n: (v.state, v.commits, v.unmerged, v.uncommitted) for n, v in found.items()}
+    assert held == {
+        "merged": ("idle", 1, 0, 0),
+        "open": ("idle", 1, 1, 0),
+        "dirty": ("idle", 0, 0, 1),
+        "empty": ("idle", 0, 0, 0),
+        "gone": ("gone", 1, 0, 0),
+    }
+    assert {view.base for view in found.values()} == {"main"} and found["gone"].path is None
+    tried = {view.name: view.done for view in client.clear_workspaces(merged=True, dry_run=True)}
+    done = {view.name: view for view in client.clear_workspaces(merged=True)}
+    removed = {name for name, view in done.items() if view.done == "removed"}
+    assert removed == {n for n, word in tried.items() if word == "would_remove"}
+    assert removed == {"merged", "gone", "empty"}
+    assert "1 of its commits are not in main" in done["open"].because
+    assert "unsaved.txt" in done["dirty"].because
+    left = git(repository, "branch", "--list", "paddock/*", "--format=%(refname:short)").split()
+    assert sorted(left) == sorted(f"paddock/{paths[name].name}" for name in ("open", "dirty"))
+    assert (paths["dirty"] / "unsaved.txt").exists() and not paths["merged"].exists()
+
+
+def test_a_retry_first_saves_what_was_not_committed(
+    desk: ServedDesk, client: Client, room: Room, repository: Path
+) -> None:
+    [run] = desk.submit(an_agent("fails", "exit=3")).runs
+    client.wait([run.id])
+    path = room.prepare(run.id, repository=repository)
+    write(path, {"half.txt": "half\n"})
+    room.release(run.id)
+    client.retry("fails", environment={})
+    assert git(repository, "show", f"paddock/{run.id}:half.txt") == "half"
+
+
 def test_a_repository_that_went_away_is_told_and_is_no_bug(
     desk: ServedDesk, client: Client, room: Room, repository: Path
 ) -> None:

@@ -37,6 +37,7 @@ from paddock.wire.views import (
     StopDaemon,
     Submission,
 )
+from paddock.workspaces.errors import WorkspaceError
 
 from . import fleets, views_of
 from . import recipes as r
@@ -50,6 +51,7 @@ from .repositories import SECRET_LABEL
 from .submitting import LARGEST, alone
 
 MOST_KILLED: Final = 10_000
+SAVING_S: Final = 300.0
 # Asked together they are remembered together: ten thousand one by one would take a minute.
 AT_ONCE: Final = 500
 
@@ -137,6 +139,8 @@ async def _retry(desk: Desk, body: Again, run: Run) -> Submission:
             said = "the password in its repository's address was not kept"
             raise refused(f"{name} ({run.id}): {said}: submit it anew")
         await desk.aside(lambda: r.check_directory(str(recipe.directory)))
+        if _labels_after(run, recipe, body):
+            await _save(desk, run)
         spec = structs.replace(run.spec, id=new, needs=(), heartbeat=None, **_going_on(run, body))
         environment = r.outside_environment(body.environment)
         labels = {
@@ -150,6 +154,23 @@ async def _retry(desk: Desk, body: Again, run: Run) -> Submission:
             await desk.supervisor.ask(lambda now: Submitted(now, (spec,)), recipes={new: once_more})
         )
     return receipt_of_one(desk, new, name)
+
+
+async def _save(desk: Desk, run: Run) -> None:
+    """What it had not committed goes on its branch: there the new run goes on."""
+    room, why = desk.facts.workspaces, f"run {run.id} is tried once more"
+
+    def work() -> None:
+        if room is not None and room.path(run.id) is not None:
+            room.save(run.id, because=why, of=run.attempts)
+
+    try:
+        await desk.aside(work, within_s=SAVING_S)
+    except WorkspaceError as error:
+        raise refused(
+            f"{run.spec.name} ({run.id}): what it had not committed could not be saved: {error}; "
+            "with --from-start the new run begins without it"
+        ) from None
 
 
 def _going_on(run: Run, body: Again) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Final, TypeVar
 
 import msgspec
@@ -27,6 +28,7 @@ from paddock.workspaces.errors import (
     UnsafePlace,
     WorkspaceError,
 )
+from paddock.workspaces.holding import Holding
 from paddock.workspaces.keeping import Keep, Removable
 from paddock.workspaces.records import Record, State
 from paddock.workspaces.room import Room
@@ -41,7 +43,7 @@ T = TypeVar("T")
 # git itself has five minutes a command, and a look into hundreds of workspaces takes some.
 PATIENCE_S: Final = 600.0
 MOST_DIFF_BYTES: Final = 16 << 20
-_OF_RUNS: Final = (State.MAKING, State.TAKEN, State.IDLE, State.GOING)
+_OF_RUNS: Final = (State.MAKING, State.TAKEN, State.IDLE, State.GOING, State.GONE)
 
 
 async def diff(desk: Desk, asked: Asked) -> Ready:
@@ -70,14 +72,16 @@ def _whole_lines(found: Diff) -> bytes:
 
 async def workspaces(desk: Desk, _asked: Asked) -> list[WorkspaceView]:
     room = _room(desk)
-    records = await _aside(desk, room.records)
-    names = await _names(desk.supervisor, [record.name for record in records])
-    return await _aside(desk, lambda: [_view(room, record, names) for record in records])
+    found = await _aside(desk, room.held)
+    names = await _names(desk.supervisor, [record.name for record, _, _ in found])
+    return [_view(record, path, held, names) for record, path, held in found]
 
 
-def _view(room: Room, record: Record, names: Mapping[str, str]) -> WorkspaceView:
+def _view(
+    record: Record, path: Path | None, held: Holding, names: Mapping[str, str]
+) -> WorkspaceView:
     is_slot = record.state is State.SLOT
-    path = None if is_slot else room.path(record.name)
+    path = None if is_slot else path
     at_rest = record.state in (State.SLOT, State.IDLE)
     return WorkspaceView(
         run=None if is_slot else record.name,
@@ -88,6 +92,10 @@ def _view(room: Room, record: Record, names: Mapping[str, str]) -> WorkspaceView
         state=record.state.value,
         idle_s=max(0.0, time.time() - record.used_at) if at_rest else None,
         made_at=record.made_at,
+        commits=held.commits,
+        unmerged=held.unmerged,
+        base=held.base,
+        uncommitted=held.uncommitted,
     )
 
 
@@ -100,7 +108,8 @@ async def check_workspaces(desk: Desk, _asked: Asked) -> list[ClearedView]:
 async def clear_workspaces(desk: Desk, asked: Asked) -> list[ClearedView]:
     """Those that were idle for long and hold nothing of their own go."""
     body, room = await asked.body(ClearWorkspaces), _room(desk)
-    judged = await _aside(desk, lambda: room.gc(dry_run=body.dry_run))
+    clear = room.clear_merged if body.merged else room.gc
+    judged = await _aside(desk, lambda: clear(dry_run=body.dry_run))
     return await _cleared(desk, judged, dry_run=body.dry_run)
 
 

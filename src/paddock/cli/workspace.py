@@ -23,6 +23,7 @@ _THERE: Final = (
     Column("name", gives_way=1, leaves=2),
     Column("state"),
     Column("idle", right=True),
+    Column("holds", gives_way=4, least=20),
     Column("repository", gives_way=2, leaves=1, keeps_end=True),
     Column("workspace", gives_way=3, keeps_end=True),
 )
@@ -108,20 +109,31 @@ def clear(dry_run: bool, as_json: bool) -> None:
 
 @command.command("rm")
 @click.option("--json", "as_json", is_flag=True, help="A JSON list on stdout.")
-@click.argument("runs", metavar="RUN...", nargs=-1, required=True, shell_complete=complete_any_run)
-def remove(runs: tuple[str, ...], as_json: bool) -> None:
-    """Remove the workspaces of these runs now.
+@click.option("--merged", is_flag=True, help="All whose commits the branch they began on has.")
+@click.option("--dry-run", is_flag=True, help="With --merged: say which, and remove nothing.")
+@click.argument("runs", metavar="[RUN...]", nargs=-1, shell_complete=complete_any_run)
+def remove(runs: tuple[str, ...], as_json: bool, merged: bool, dry_run: bool) -> None:
+    """Remove the workspaces of these runs now, or with --merged what is merged, branches too.
 
     Nothing is lost: what a run had not committed is committed on its branch first. One in which
-    somebody is at work stays, and it is said why.
+    somebody is at work stays, and it is said why. With --merged nothing is committed: what is not
+    all in the branch it began on stays as it is.
 
     \b
-    Example:
+    Examples:
       paddock workspace rm review
+      paddock workspace rm --merged --dry-run
     """
+    if merged == bool(runs):
+        raise click.UsageError("give the runs whose workspaces go, or --merged and no run")
+    if dry_run and not merged:
+        raise click.UsageError("--dry-run goes with --merged; `workspace check` looks at all")
     with connected() as client:
-        views = [client.remove_workspace(run) for run in runs]
-    _show(views, as_json=as_json, dry_run=False)
+        if merged:
+            views = client.clear_workspaces(dry_run=dry_run, merged=True)
+        else:
+            views = [client.remove_workspace(run) for run in runs]
+    _show(views, as_json=as_json, dry_run=dry_run)
 
 
 def _show(views: Sequence[ClearedView], *, as_json: bool, dry_run: bool) -> None:
@@ -147,9 +159,24 @@ def _there(view: WorkspaceView) -> Row:
         safe(view.name or "-"),
         Cell(safe(view.state), _STATES.get(view.state)),
         idle,
+        safe(_holds(view)),
         safe(view.repository),
         safe(view.path or "-"),
     )
+
+
+def _holds(view: WorkspaceView) -> str:
+    """`3 commits, 1 not in main; 2 files not committed`."""
+    if view.commits is None:
+        return "-"
+    commits = f"{view.commits} commit{'s'[: view.commits != 1]}"
+    if view.commits and view.unmerged == 0:
+        commits += f", all in {view.base}"
+    elif view.commits and view.unmerged is not None:
+        commits += f", {view.unmerged} not in {view.base}"
+    if not view.uncommitted:
+        return commits if view.commits else "nothing"
+    return f"{commits}; {view.uncommitted} file{'s'[: view.uncommitted != 1]} not committed"
 
 
 def _cleared(view: ClearedView) -> Row:

@@ -270,9 +270,11 @@ class Endpoints:
         return Ask("POST", "/v1/workspaces/remove", v.ClearedView, body, LONG_S, None)
 
     @call
-    def clear_workspaces(self, *, dry_run: bool = False) -> Ask[list[v.ClearedView]]:
-        """Those that were idle for long go, unless something is only there."""
-        body = packed(v.ClearWorkspaces(dry_run=dry_run))
+    def clear_workspaces(
+        self, *, dry_run: bool = False, merged: bool = False
+    ) -> Ask[list[v.ClearedView]]:
+        """Those that were idle for long go, unless something is only there; or what is merged."""
+        body = packed(v.ClearWorkspaces(dry_run=dry_run, merged=merged))
         return Ask("POST", "/v1/workspaces/gc", list[v.ClearedView], body, LONG_S, None)
 
     @call

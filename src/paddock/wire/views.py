@@ -266,13 +266,18 @@ class WorkspaceView(msgspec.Struct, kw_only=True):
     path: str | None = None
     repository: str
     branch: str
-    state: str  # making, slot, taken, idle, going
+    state: str  # making, slot, taken, idle, going; gone: only its branch is left
     idle_s: float | None = None  # None: not idle
     made_at: float | None = None
+    commits: int | None = None  # on its branch since its start; None: nobody knows
+    unmerged: int | None = None  # of them, not in the branch it began on
+    base: str = ""  # that branch
+    uncommitted: int | None = None  # files; None: nobody knows, or they were saved on its branch
 
 
 class ClearWorkspaces(msgspec.Struct, kw_only=True):
     dry_run: bool = False
+    merged: bool = False  # those that are merged, now and with their branches
 
 
 class RemoveWorkspace(msgspec.Struct, kw_only=True):

@@ -31,7 +31,7 @@ _OF_A_REPOSITORY: Final = ("HEAD", "config", "commondir", "index", "objects", "r
 def check_workspace(record: Record, path: Path) -> None:
     """UnsafePlace says what is wrong with it, or with the repository that it belongs to."""
     check_repository(record)
-    _check_tree(path)
+    check_files(path)
 
 
 def check_repository(record: Record) -> None:
@@ -58,7 +58,8 @@ def check_common(common: Path) -> None:
 
 def check_references(record: Record) -> None:
     """For looks at commits that come every few seconds."""
-    _check_all_of(Path(record.git_dir))
+    if os.path.lexists(record.git_dir):  # of one that was removed only the branch is left
+        _check_all_of(Path(record.git_dir))
     check_common(Path(record.common))
 
 
@@ -162,7 +163,7 @@ def _check_belongs(git_dir: Path, common: Path) -> None:
         raise UnsafePlace(f"{git_dir} says that it belongs to {said}, and it is one of {common}")
 
 
-def _check_tree(path: Path) -> None:
+def check_files(path: Path) -> None:
     """The files that git reads for itself, and repositories inside: git looks whether they are."""
     for entry in _walk(path, apart=frozenset({".git"}), is_top=True):
         if not entry.name.startswith(".git"):

@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,13 +18,14 @@ from typing import Final
 
 from paddock.core.units import DAY_S
 
-from . import changes, clearing, collecting, pool, saving
+from . import changes, clearing, collecting, merged, pool, saving
 from .clearing import Judged, Spot
 from .collecting import Times
 from .commits import Commit
 from .crowding import Crowd
 from .errands import Errand
 from .errors import Busy, NoRoom, TakenAgain, WorkspaceError
+from .holding import Holding, held_by
 from .keeping import Keep, Removable
 from .locks import hold
 from .making import Maker
@@ -32,6 +34,7 @@ from .sources import USUAL, Asked, Manner, home_of, located, source_of
 from .worktrees import look_at, resolve
 
 _WAIT_S: Final = 60.0
+_LOOKING: Final = 4  # at once: most of it is waiting for git
 
 
 def _nobody() -> None:
@@ -176,6 +179,29 @@ class Room:
         if any(judged.removed for judged in found):
             self.freed()
         return found
+
+    def clear_merged(self, *, dry_run: bool = False) -> list[Judged]:
+        """Those whose commits their base has go now, with their branches."""
+        with self._life.under_way():
+            found = list(merged.clear_merged(self._top, dry_run=dry_run))
+        self.freed()
+        return found
+
+    def held(self) -> list[tuple[Record, Path | None, Holding]]:
+        """All of them, with those of which only a branch is left, and what each holds."""
+        there = [one for one in clearing.spots(self._top) if isinstance(one, Spot)]
+        gone = [record for _, record in merged.gone_with_branch(self._top)]
+        every: list[tuple[Record, Path | None]] = [
+            (spot.record, spot.path if spot.path.is_dir() else None) for spot in there
+        ]
+        every += [(record, None) for record in gone]
+        with ThreadPoolExecutor(_LOOKING) as hands:
+            looks = hands.map(lambda one: self._held_by(*one), every)
+            return [(*one, held) for one, held in zip(every, looks, strict=True)]
+
+    def _held_by(self, record: Record, path: Path | None) -> Holding:
+        with self._life.under_way():
+            return Holding() if record.state is State.SLOT else held_by(record, path)
 
     def vacancy(self) -> int:
         """How many more there is room for, perhaps after one that may go has gone."""

@@ -77,6 +77,7 @@ class FakeDaemon:
     open_breakers: list[BreakerView] = field(default_factory=list)
     patch: DiffView = field(default_factory=lambda: DiffView(text=""))  # of whatever is asked for
     workspaces: list[WorkspaceView] = field(default_factory=list)
+    merged: list[bool] = field(default_factory=list)
     cleared: list[ClearedView] = field(default_factory=list)
     large: bool = False  # its repositories are: it asks
     dry_runs: list[bool] = field(default_factory=list)
@@ -421,7 +422,8 @@ class FakeClient:
     def check_workspaces(self) -> list[ClearedView]:
         return self._daemon.cleared
 
-    def clear_workspaces(self, *, dry_run: bool = False) -> list[ClearedView]:
+    def clear_workspaces(self, *, dry_run: bool = False, merged: bool = False) -> list[ClearedView]:
+        self._daemon.merged.append(merged)
         self._daemon.dry_runs.append(dry_run)
         return self._daemon.cleared
 

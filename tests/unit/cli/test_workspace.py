@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from msgspec.structs import replace
 
 from paddock.client import Refused
 from paddock.wire.views import ClearedView, WorkspaceView
@@ -27,10 +30,40 @@ COULD = ClearedView(path="/w/r0003", run="r0003", done="would_remove", because="
 def test_ls_is_a_table_with_slots(paddock: Paddock, daemon: FakeDaemon) -> None:
     daemon.workspaces = [THERE, SLOT]
     head, first, second = paddock("workspace", "ls").out.splitlines()
-    assert head.split() == ["run", "name", "state", "idle", "repository", "workspace"]
+    assert head.split() == ["run", "name", "state", "idle", "holds", "repository", "workspace"]
     assert first.split()[:3] == ["r0001", "review", "idle"] and "/w/shop/r0001" in first
     assert second.split()[:3] == ["-", "-", "slot"]
     assert [view["run"] for view in paddock("workspace", "ls", "--json").json] == ["r0001", None]
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({}, "-"),
+        ({"commits": 0, "unmerged": 0, "uncommitted": 0}, "nothing"),
+        ({"commits": 1, "unmerged": 0, "base": "main"}, "1 commit, all in main"),
+        (
+            {"commits": 3, "unmerged": 2, "base": "dev", "uncommitted": 1},
+            "3 commits, 2 not in dev; 1 file not committed",
+        ),
+        ({"commits": 2, "uncommitted": 4}, "2 commits; 4 files not committed"),
+    ],
+)
+def test_ls_says_what_each_holds(
+    paddock: Paddock, daemon: FakeDaemon, facts: dict[str, Any], said: str
+) -> None:
+    daemon.workspaces = [replace(THERE, **facts)]
+    _, line = paddock("workspace", "ls").out.splitlines()
+    assert f" {said} " in line
+
+
+def test_rm_takes_runs_or_what_is_merged(paddock: Paddock, daemon: FakeDaemon) -> None:
+    daemon.cleared = [COULD]
+    called = paddock("workspace", "rm", "--merged", "--dry-run")
+    assert called.err == "paddock: 1 would be removed, 0 kept\n"
+    assert (daemon.merged, daemon.dry_runs) == ([True], [True])
+    for words in ([], ["--merged", "r0001"], ["--dry-run", "r0001"]):
+        assert paddock("workspace", "rm", *words).code == 2
 
 
 def test_none_is_said_and_is_an_empty_list(paddock: Paddock) -> None:
