@@ -97,7 +97,12 @@ def work_of(action: StartAttempt, run: Run, recipe: Recipe) -> Work:
         said["PADDOCK_STEP_MAYBE_DONE"] = "1"
     if len(stage) == 1:
         return Work(stage[0].command, said, stage[0].agent)
-    return Work(
-        tuple(stream.command()),
-        {**said, stream.STAGE: msgspec.json.encode({"steps": stage}).decode()},
-    )
+    return Work(tuple(stream.command()), {**said, stream.STAGE: _stage(stage)})
+
+
+def _stage(stage: Sequence[Part]) -> str:
+    """For the relay, which knows no agents and refuses what it does not know."""
+    parts = [msgspec.structs.asdict(part) for part in stage]
+    for part in parts:
+        del part["agent"]
+    return msgspec.json.encode({"steps": parts}).decode()
