@@ -48,6 +48,8 @@ async def removed(group: Group) -> None:
 class WalledStable(Stable):
     """`home`: one that somebody lives in, and that stays. `kind`: walls that do something else."""
 
+    patience_s = 60.0  # in a guest whose host is busy, too
+
     def __init__(
         self,
         directory: Path,

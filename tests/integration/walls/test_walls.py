@@ -29,8 +29,9 @@ from tests.kit.walls import WalledStable, within_walls
 
 # One read into a buffer of that size: as quick in a guest as it can be.
 HOG = ("sh", "-c", "dd if=/dev/zero of=/dev/null bs=300M count=1; kill -9 $$")
-# bench/bench_walls.py says how soon: here a machine may be busy, and a guest ten times as slow.
-SOON_S = 5.0
+# bench/bench_walls.py says how soon: here a machine may be busy, and a guest ten times as slow (6 s
+# were seen with 20 others waiting for its host's two cores).
+SOON_S = 30.0
 QUIET = ("sleep", "60")
 HERE = os.getpid()
 
