@@ -46,7 +46,9 @@ RUN = RunRequest(
     strict=True,
 )
 STEPPED = RunRequest(name="test", steps=(Step(name="unit", command=("pytest",)),), timeout_s="none")
-AGENT = RunRequest(name="fix", agent="claude", prompt="Mend it", arguments=("--verbose",))
+AGENT = RunRequest(
+    name="fix", agent="claude", prompt="Mend it", arguments=("--verbose",), program="/opt/claude"
+)
 THINKING = RunRequest(
     name="think",
     steps=(Step(name="plan", agent="plain", prompt="p", arguments=("echo",)),),

@@ -89,10 +89,14 @@ def _started(
     if by_stdin and request.stdin:
         text = "its prompt is so long that it comes as stdin, which --stdin has taken"
         raise bad_request(f"{request.name}: {text}")
+    again = resume_line(preset, task)
+    if asked.program is not None:
+        line = line.by(asked.program)
+        again = None if again is None else again.by(asked.program)
     return line.words, Agent(
         preset=preset.name,
         sessions=line.sessions,
-        resume=resume_line(preset, task),
+        resume=again,
         session=preset.session,
         prompt=task.prompt if by_stdin else None,
         later=preset.later,

@@ -69,6 +69,10 @@ class Line:
             found[place] = template.replace("{session}", session)
         return tuple(found)
 
+    def by(self, program: str) -> Line:
+        """The same, with another program in the place of its own."""
+        return Line((program, *self.words[1:]), self.sessions)
+
 
 class Unfit(ValueError):
     """A preset cannot do what a run asks of it: why, in one line."""

@@ -120,6 +120,11 @@ def _work(request: RunRequest) -> Iterator[str]:
         yield from _words(words)
     for more in (request.arguments, *(step.arguments for step in request.steps)):
         yield from _words(("agent", *more) if more else ())
+    named = [(request.program, request.agent)]
+    named += [(step.program, step.agent) for step in request.steps]
+    for program, agent in named:
+        if program is not None and not _is_program(program, agent):
+            yield "program: found no path beside an agent; allowed: an absolute path, with agent"
     if request.arguments and request.agent is None:
         yield "arguments: found no agent beside them; allowed: only together with agent"
     if request.steps:
@@ -235,3 +240,7 @@ def _scalar(value: str | float) -> Scalar:
         return Scalar(_AT, "a number beyond all bounds", "a number beyond all bounds")
     whole = int(value)
     return Scalar(_AT, whole, str(whole)) if whole == value else Scalar(_AT, value, f"{value:f}")
+
+
+def _is_program(path: str, agent: str | None) -> bool:
+    return agent is not None and path.startswith("/") and "\0" not in path and len(path) < 4096

@@ -42,6 +42,7 @@ class Step:
     agent: str | None = None  # with a prompt, instead of a command
     prompt: str | None = None
     arguments: tuple[str, ...] = ()
+    program: str | None = None  # as of a run
     stream: bool = False  # what it writes goes to the next step, in chunks, while both run
     each: EachWord = "stream"  # of one that reads a stream: once for all of it, or once a chunk
     cut: CutWord = "bytes"  # where its chunks may end
@@ -61,6 +62,7 @@ class RunRequest:
     agent: str | None = None
     prompt: str | None = None
     arguments: tuple[str, ...] = ()  # more words for the agent's program
+    program: str | None = None  # in place of the agent's own: how a rehearsal stands before it
     steps: tuple[Step, ...] = ()
     resume: tuple[str, ...] = ()  # instead of the command, after an attempt that was cut short
     priority: PriorityWord = "normal"
