@@ -9,7 +9,8 @@ from tests.architecture.source import PACKAGE, PROJECT, imported, modules, short
 
 ROOMS = [
     *("core", "drivers", "storage", "workspaces", "logs", "host", "config", "supervisor"),
-    *("wire", "api", "client", "cli", "tui", "web", "rescue", "daemon", "simulate", "bench"),
+    *("wire", "api", "client", "cli", "tui", "web", "rehearsal", "rescue", "daemon"),
+    *("simulate", "bench"),
     *("observe", "agent", "cgroups", "tool", "stream"),
     *(f"drivers/{driver}" for driver in ("local", "container", "kubernetes", "fake")),
 ]
