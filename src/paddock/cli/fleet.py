@@ -44,15 +44,15 @@ def command(file: str, detach: bool, strict: bool, yes: bool, as_json: bool) -> 
     if strict:
         runs = tuple(replace(run, strict=True) for run in fleet.runs)
         fleet = replace(fleet, runs=runs)
-    answer = _submit(_of_any_size(fleet) if yes else fleet)
+    answer = submit_fleet(_of_any_size(fleet) if yes else fleet)
     if detach or not answer.runs:
         _say_taken(answer, fleet.name, as_json=as_json)
         return ExitCode.DONE
-    watched = _watch(answer, quiet=as_json)
+    watched = watch_fleet(answer, quiet=as_json)
     if as_json:
         echo_json(watched.runs)
     elif watched.code != ExitCode.LEFT_RUNNING:
-        _sum_up(watched)
+        sum_up(watched)
     return watched.code
 
 
@@ -78,7 +78,7 @@ def read_fleet(file: str) -> FleetFile:
         refuse_mistakes(list(error.lines()), about="stdin" if file == "-" else safe(file))
 
 
-def _submit(fleet: FleetFile) -> Submission:
+def submit_fleet(fleet: FleetFile) -> Submission:
     from paddock.client.errors import BadRequest, Refused
 
     from .submitting import say_notes, submit, submit_of
@@ -116,7 +116,7 @@ def _say_taken(answer: Submission, name: str, *, as_json: bool) -> None:
         note(f"{names} {word} until {until}paddock kill {' '.join(answer.heartbeats)}")
 
 
-def _watch(answer: Submission, *, quiet: bool) -> Watched:
+def watch_fleet(answer: Submission, *, quiet: bool) -> Watched:
     from paddock.client.errors import ClientError
 
     from .fleet_progress import Lines, Redrawn
@@ -133,7 +133,7 @@ def _watch(answer: Submission, *, quiet: bool) -> Watched:
         raise CommandError(text, problem.code) from error
 
 
-def _sum_up(watched: Watched) -> None:
+def sum_up(watched: Watched) -> None:
     from .fleet_summary import summary
 
     lines = summary(watched, width=terminal_width(), colour=coloured(sys.stdout))

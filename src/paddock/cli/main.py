@@ -38,6 +38,7 @@ COMMANDS: Final = {
     "ls": Entry("paddock.cli.ls", "The runs."),
     "memory": Entry("paddock.cli.memory", "What agents use against their walls; learned sizes."),
     "priority": Entry("paddock.cli.priority", "Move a run up or down the queue."),
+    "rehearse": Entry("paddock.cli.rehearse", "The real agent, a stand-in model: no tokens."),
     "relieve": Entry("paddock.cli.relieve", "Kill agents until memory is free; no daemon needed."),
     "retry": Entry("paddock.cli.retry", "Run one that has ended once more."),
     "run": Entry("paddock.cli.run", "Run a command under paddock, in the foreground."),

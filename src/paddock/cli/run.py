@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +17,9 @@ from .run_options import request_of, run_options
 
 if TYPE_CHECKING:
     from paddock.wire.run_request import RunRequest
-    from paddock.wire.views import RunView, Taken
+    from paddock.wire.views import RunView, Submit, Taken
+
+    from .following import Followed
 
 
 @click.command("run", context_settings={"allow_interspersed_args": False})
@@ -45,29 +48,33 @@ def command(command_: tuple[str, ...], as_json: bool, **asked: Any) -> int:
     """
     request = request_of(command_, asked, about="paddock run")
     try:
-        return _follow(_submit(request), as_json=as_json, retries=request.retries)
+        followed = follow_one(submit_one(request), retries=request.retries, quiet=as_json)
+        return _ended(followed, as_json=as_json)
     except CommandError as error:
         if error.code != ExitCode.BUG:
             raise
         raise CommandError(error.message, ExitCode.PADDOCK_FAILED) from error
 
 
-def _submit(request: RunRequest) -> Taken:
+def submit_one(request: RunRequest, *, alter: Callable[[Submit], Submit] | None = None) -> Taken:
+    """`alter` may change what goes along with it."""
     from .submitting import say_notes, submit, submit_of, upload
 
     with connected() as client:
         token = upload(client) if request.stdin else None
-        answer = submit(client, submit_of([request], stdin=token))
+        order = submit_of([request], stdin=token)
+        answer = submit(client, order if alter is None else alter(order))
     say_notes(answer)
     return answer.runs[0]
 
 
-def _follow(taken: Taken, *, as_json: bool, retries: int) -> int:
+def follow_one(taken: Taken, *, retries: int, quiet: bool) -> Followed:
+    """Until it has ended or we are told to go; `quiet` leaves stdout alone."""
     from paddock.client.errors import ClientError
 
     from .following import Follower, Screen
 
-    screen = Screen(sys.stderr if as_json else sys.stdout)
+    screen = Screen(sys.stderr if quiet else sys.stdout)
     try:
         followed = Follower(taken, door(), write=screen, retries=retries).follow()
     except ClientError as error:
@@ -76,13 +83,21 @@ def _follow(taken: Taken, *, as_json: bool, retries: int) -> int:
         raise CommandError(text, problem.code) from error
     finally:
         screen.close()
-    run = followed.run
-    if run is None:
+    if followed.run is not None:
+        _say_end(followed.run)
+    return followed
+
+
+def _ended(followed: Followed, *, as_json: bool) -> int:
+    if as_json and followed.run is not None:
+        echo_json(followed.run)
+    return code_of_followed(followed)
+
+
+def code_of_followed(followed: Followed) -> int:
+    if followed.run is None:
         return followed.code or ExitCode.INTERRUPTED
-    _say_end(run)
-    if as_json:
-        echo_json(run)
-    return followed.code or code_of(run)
+    return followed.code or code_of(followed.run)
 
 
 def _say_end(run: RunView) -> None:
