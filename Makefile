@@ -12,10 +12,10 @@ GUEST := qemu-system-x86_64:qemu-system-x86 setpriv:util-linux /lib/systemd/syst
 # What containers are tried with. crun is not among them: podman would prefer it, and on a host with cgroup v1 and
 # v2 side by side it refuses to start anything.
 ENGINES := podman:podman runc:runc dockerd:docker.io containerd:containerd busybox:busybox-static
-.PHONY: help setup demo test test-vm chaos hunt check lint fmt bench clean
+.PHONY: help setup demo test test-agents test-vm chaos hunt check lint fmt bench clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
 setup: $(STAMP) ## make the environment (.venv); instant when it is up to date
 
@@ -34,6 +34,12 @@ test: setup lint ## lint, types, imports and every test: what CI runs
 	@tools/needs cc:gcc node:nodejs $(ENGINES) $(GUEST)
 	@$(BIN)/python hatch_build.py
 	$(BIN)/pytest -n 2 --dist worksteal --durations 15 --durations-min 20 $(AGAIN)
+
+test-agents: setup ## the real agent programs, pinned in tests/agents, against a stand-in for their models
+	@tools/needs node:nodejs npm:npm git:git
+	@tools/agents
+	@$(BIN)/python hatch_build.py
+	PADDOCK_AGENTS=$(CURDIR)/.agents/bin $(BIN)/pytest -n 2 --durations 5 $(AGAIN) tests/agents
 
 test-vm: setup ## only the tests that need cgroup v2 or systemd, in a guest where this machine has neither
 	@tools/needs $(GUEST)
@@ -66,5 +72,5 @@ bench: setup ## run every benchmark in bench/
 	done
 
 clean: ## remove the environment and all caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis dist
+	rm -rf $(VENV) .agents .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
