@@ -43,6 +43,8 @@ def _gemini() -> dict[str, str]:
     return {
         "GOOGLE_GEMINI_BASE_URL": _BASE,
         "GEMINI_API_KEY": _KEY,
+        # Named, or it asks its model which one to take, and a minute of tries goes by.
+        "GEMINI_MODEL": "gemini-2.5-pro",
         "GEMINI_CLI_TRUST_WORKSPACE": "true",
         "GEMINI_SANDBOX": "false",
     }
