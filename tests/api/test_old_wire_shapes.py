@@ -44,7 +44,8 @@ def test_every_shape_that_is_sent_is_kept() -> None:
         and kind is not msgspec.Struct
     }
     inside = {"Taken", "HostView", "FleetView", "QueueView", "HeartbeatView"}
-    assert top - inside == SHAPES.keys()
+    in_submit = {"RunRequest", "HeartbeatRequest"}
+    assert top - inside - in_submit == SHAPES.keys()
 
 
 def _within(then: Any, now: Any) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from paddock.config.mistakes import nearest
 from paddock.config.preset import Preset, Task, Unfit, resume_line, start_line

@@ -306,7 +306,7 @@ def _plan_beat(
     desk: Desk, heartbeat: HeartbeatRequest, looked: Looked, of: r.Sent, plan: Plan
 ) -> None:
     given = looked.given[heartbeat.run.performance_profile]
-    made = _filled(desk, replace(heartbeat.run, priority="low"), given, of=of, plan=plan)
+    made = _filled(desk, structs.replace(heartbeat.run, priority="low"), given, of=of, plan=plan)
     request = made.request
     ids = {request.name: request.name}
     spec, driver = _spec(desk, request, looked, ids=ids, of=of)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec import structs
 
 from .connecting import connected, door, explained
 from .exits import CommandError, ExitCode
@@ -42,7 +43,7 @@ def command(file: str, detach: bool, strict: bool, yes: bool, as_json: bool) -> 
     """
     fleet = read_fleet(file)
     if strict:
-        runs = tuple(replace(run, strict=True) for run in fleet.runs)
+        runs = tuple(structs.replace(run, strict=True) for run in fleet.runs)
         fleet = replace(fleet, runs=runs)
     answer = submit_fleet(_of_any_size(fleet) if yes else fleet)
     if detach or not answer.runs:
@@ -57,8 +58,11 @@ def command(file: str, detach: bool, strict: bool, yes: bool, as_json: bool) -> 
 
 
 def _of_any_size(fleet: FleetFile) -> FleetFile:
-    runs = (replace(run, any_size=True) for run in fleet.runs)
-    beats = (replace(beat, run=replace(beat.run, any_size=True)) for beat in fleet.heartbeats)
+    runs = (structs.replace(run, any_size=True) for run in fleet.runs)
+    beats = (
+        structs.replace(beat, run=structs.replace(beat.run, any_size=True))
+        for beat in fleet.heartbeats
+    )
     return replace(fleet, runs=tuple(runs), heartbeats=tuple(beats))
 
 

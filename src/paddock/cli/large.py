@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -73,10 +72,12 @@ def _with(order: Submit, repo: str | None, said: dict[str, Any]) -> Submit:
     import msgspec
 
     def answer(run: RunRequest) -> RunRequest:
-        return replace(run, **said) if run.repo == repo and _is_open(run) else run
+        return msgspec.structs.replace(run, **said) if run.repo == repo and _is_open(run) else run
 
     return msgspec.structs.replace(
         order,
         runs=tuple(answer(run) for run in order.runs),
-        heartbeats=tuple(replace(beat, run=answer(beat.run)) for beat in order.heartbeats),
+        heartbeats=tuple(
+            msgspec.structs.replace(beat, run=answer(beat.run)) for beat in order.heartbeats
+        ),
     )

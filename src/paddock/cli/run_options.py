@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
@@ -98,6 +98,8 @@ def run_options(command: Command) -> Command:
 
 def request_of(words: tuple[str, ...], asked: Mapping[str, Any], *, about: str) -> RunRequest:
     """Read by the parser of fleet files: one set of rules, and every mistake at once."""
+    from msgspec import structs
+
     from paddock.config.located import Items, Scalar, Table
     from paddock.config.mistakes import ConfigError, Place
     from paddock.wire.fleet_file import read_run
@@ -123,7 +125,7 @@ def request_of(words: tuple[str, ...], asked: Mapping[str, Any], *, about: str) 
     except ConfigError as error:
         refuse_options(error)
     _check_directory(request)
-    return replace(request, stdin=bool(asked.get("stdin")))
+    return structs.replace(request, stdin=bool(asked.get("stdin")))
 
 
 def template_of(asked: Mapping[str, Any], *, about: str) -> RunRequest:
@@ -132,17 +134,20 @@ def template_of(asked: Mapping[str, Any], *, about: str) -> RunRequest:
 
 
 def with_options(request: RunRequest, template: RunRequest) -> RunRequest:
+    from msgspec import structs
+
+    usual = type(request)(name=request.name)
     unsaid = {
-        field.name: getattr(template, field.name)
-        for field in fields(request)
-        if field.name not in _OWN and getattr(request, field.name) == field.default
+        name: getattr(template, name)
+        for name in request.__struct_fields__
+        if name not in _OWN and getattr(request, name) == getattr(usual, name)
     }
     if request.repo is not None or request.dir is not None:
         # A text that says it is ready fits any repository; the rest is about that one.
         stays = ("ready_marker",) if request.repo is not None else ()
         other = [key for key in _OF_PLACE if key not in stays]
         unsaid = {key: value for key, value in unsaid.items() if key not in other}
-    return replace(request, **unsaid, env={**template.env, **request.env})
+    return structs.replace(request, **unsaid, env={**template.env, **request.env})
 
 
 def here_directory() -> Path:

@@ -14,9 +14,11 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Final
+
+from msgspec.structs import replace
 
 from paddock.config.preset import Preset
 from paddock.wire.run_request import RunRequest

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from paddock.config.preset import Preset
 from paddock.config.preset_reading import built_in
@@ -51,7 +52,7 @@ def test_only_the_way_to_the_program_differs(agent: str, tmp_path: Path, program
     made, part = prepared(tmp_path, request)
     assert made.program == str(tmp_path / "top/own/bin" / agent)
     unchanged = {"env": request.env, "role": "review", "driver": None, "program": None}
-    assert replace(made, **unchanged) == request  # type: ignore[arg-type]
+    assert structs.replace(made, **unchanged) == request
     assert (made.role, made.driver) == ("rehearsal-review", "local")
     assert from_json((part.place / "script.json").read_text(encoding="utf-8")) == OWN
     shim = part.place / "bin" / agent
