@@ -14,6 +14,9 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
+
+from paddock.api import known
 from paddock.api.desk import Facts
 from paddock.api.serving import ApiServer
 from paddock.client import Client
@@ -31,6 +34,7 @@ from paddock.wire.views import Submission, Submit
 from paddock.workspaces.room import Room
 from tests.kit import leaks
 from tests.kit.factories import a_host, a_policy
+from tests.kit.waiting import until
 
 T = TypeVar("T")
 
@@ -149,6 +153,14 @@ class ServedDesk:
 def an_agent(name: str = "agent", *words: str, **more: Any) -> RunRequest:
     """A pretend agent; without a word it ends at once with 0."""
     return RunRequest(name=name, command=words or ("exit=0",), **more)
+
+
+def look_around(desk: ServedDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on every plain submission is taken at once, however slow this machine is."""
+    monkeypatch.setattr(known, "TRUSTED_S", 600.0)
+    desk.submit(an_agent("first"))
+    ids = desk.server._desk.ids  # noqa: SLF001
+    until(lambda: desk.now(lambda: ids.surely_new(["none"])), within_s=60)
 
 
 @contextlib.contextmanager

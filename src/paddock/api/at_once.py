@@ -18,10 +18,12 @@ from paddock.core.actions import Refuse
 from paddock.wire.views import Submit
 
 from . import submitting
+from .alike import Alike
 from .answering import declined_by
 from .asking import decode
 from .desk import Desk
 from .problems import raise_any, written
+from .receipts import receipt_of_one
 
 T = TypeVar("T")
 
@@ -41,6 +43,7 @@ class AtOnce:
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
+        self._alike = Alike(desk)
 
     def take(self, data: bytes, send: Send) -> bool:
         """Whether it was taken: then `send` is called once, now or when the disk has it."""
@@ -59,18 +62,28 @@ class AtOnce:
         many = len(body.runs) > MOST_RUNS or body.heartbeats
         if many or any(one.needs for one in body.runs) or body.key in desk.under_way:
             return False
+        soon = _Soon(desk, body.key, send)
+        plan = self._alike.plan(body)
+        if plan is None:
+            return self._submit_another(body, soon)
+        [spec] = plan.specs
+        with soon:
+            submitting.put(desk, plan, answer=soon)
+            # While the disk is at work.
+            soon.body = _encode(receipt_of_one(desk, spec.id, spec.name, plan.notes))
+        return True
+
+    def _submit_another(self, body: Submit, soon: _Soon) -> bool:
+        """One that is not like the last one."""
+        desk = self._desk
         _now(submitting.check(body))
         looked = submitting.look_here(desk, body)
         if looked is None:
             return False
-        soon = _Soon(desk, body.key, send)
-        try:
+        with soon:
             plan = _now(submitting.take(desk, body, looked, answer=soon))
-            # While the disk is at work.
             soon.body = _encode(_now(submitting.answer_now(desk, body, looked, plan)))
-        except BaseException:
-            soon.abandon()
-            raise
+            self._alike.learn(body, looked, plan)
         return True
 
 
@@ -82,7 +95,13 @@ class _Soon:
     def __init__(self, desk: Desk, key: str, send: Send) -> None:
         self._alone = submitting.alone(desk, key)
         self._send: Send | None = send
+
+    def __enter__(self) -> None:
         self._alone.begin()
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self.abandon()
 
     def done(self) -> bool:
         return self._send is None

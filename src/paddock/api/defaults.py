@@ -48,7 +48,7 @@ class Given:
 class _Kept:
     places: tuple[str, ...]  # where a file could be, those without one included
     seen: tuple[Seen, ...]
-    policy: tuple[int, int]
+    policy: Policy
     given: Given
     looked_at: float
 
@@ -68,10 +68,9 @@ class DefaultsOf:
         Raises ConfigError with every mistake of every file.
         """
         chosen = profile or said.get(PROFILE_VARIABLE) or ""
-        bounds = (policy.total_bytes, policy.largest_bytes)
         known = self._kept.get((directory, chosen))
         now = self._now()
-        if known is not None and known.policy == bounds:
+        if known is not None and _same_bounds(known.policy, policy):
             if now - known.looked_at < LOOK_S:
                 return known.given
             if known.seen == _look(known.places):
@@ -80,10 +79,16 @@ class DefaultsOf:
         places = _places(Path(directory))
         seen = _look(places)
         given = _given(settings_of(find_files(Path(directory)), profile=chosen or None), policy)
-        self._kept[directory, chosen] = _Kept(places, seen, bounds, given, now)
+        self._kept[directory, chosen] = _Kept(places, seen, policy, given, now)
         while len(self._kept) > KEPT:
             self._kept.popitem(last=False)
         return given
+
+
+def _same_bounds(one: Policy, other: Policy) -> bool:
+    if one is other:
+        return True
+    return (one.total_bytes, one.largest_bytes) == (other.total_bytes, other.largest_bytes)
 
 
 def _given(settings: s.Settings, policy: Policy) -> Given:

@@ -33,11 +33,11 @@ async def receipt(
     return Submission(runs=tuple(answers), heartbeats=names, notes=tuple(notes))
 
 
-def receipt_of_one(desk: Desk, run_id: str, name: str) -> Submission:
+def receipt_of_one(desk: Desk, run_id: str, name: str, notes: Sequence[str] = ()) -> Submission:
     run = desk.supervisor.fleet.runs.get(run_id)
     one = (
         Taken(id=run_id, name=name, state="ended")
         if run is None
         else taken(desk.supervisor.fleet, run)
     )
-    return Submission(runs=(one,))
+    return Submission(runs=(one,), notes=tuple(notes))

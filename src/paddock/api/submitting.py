@@ -125,13 +125,20 @@ async def take(desk: Desk, body: Submit, looked: Looked, *, answer: Answer) -> P
     if desk.supervisor.trouble is not None:
         raise trouble(desk.supervisor.trouble)
     plan = await _plan(desk, body, looked)
+    put(desk, plan, answer=answer)
+    return plan
+
+
+def put(desk: Desk, plan: Plan, *, answer: Answer) -> None:
+    """What is ready to be taken goes to the core."""
+    if desk.supervisor.trouble is not None:
+        raise trouble(desk.supervisor.trouble)
     desk.ids.add(plan.recipes)
     if plan.specs:
         specs, known = tuple(plan.specs), plan.known
         desk.supervisor.request(
             lambda now: Submitted(now, specs, known), recipes=plan.recipes, answer=answer
         )
-    return plan
 
 
 async def answer_now(desk: Desk, body: Submit, looked: Looked, plan: Plan) -> Submission:

@@ -47,6 +47,11 @@ _SHORT: Final = 64
 _ONE_OF: Final = "allowed: exactly one of command, agent with prompt, and steps"
 
 
+def is_name(text: str) -> bool:
+    """Whether a run may be called so; `check_run` says what is wrong with it."""
+    return _problem_of("name", _NAME, text) is None
+
+
 def check_run(request: RunRequest) -> str | None:
     """What is wrong with it, in one line; None when nothing is."""
     try:
