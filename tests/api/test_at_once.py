@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 import pytest
 
+from paddock.api import receipts
 from paddock.api.at_once import LARGEST
 from paddock.storage.errors import StoreFull
 from paddock.storage.memory import MemoryStore
 from paddock.wire.run_request import RunRequest
 from paddock.wire.views import Submit
-from tests.kit.desk import ServedDesk, a_desk, an_agent
+from tests.kit.desk import ServedDesk, a_desk, an_agent, look_around
 from tests.kit.raw_http import connect
 from tests.kit.waiting import until
 
@@ -159,13 +162,13 @@ class Slow(MemoryStore):
         self.waits = threading.Event()
         self.is_full = False
 
-    def remember_many(self, steps: Any) -> None:
+    def remember_many(self, steps: Any, *, meanwhile: Callable[[], None] | None = None) -> None:
         if any(step.recipes for step in steps):
             self.waits.set()
             assert self.may_go_on.wait(20)
             if self.is_full:
                 raise StoreFull("x")  # type: ignore[arg-type]
-        super().remember_many(steps)
+        super().remember_many(steps, meanwhile=meanwhile)
 
 
 def test_nothing_is_answered_before_the_disk_has_it(tmp_path: Any) -> None:
@@ -247,3 +250,85 @@ def test_a_key_that_was_declined_may_come_again(desk: ServedDesk, line: socket.s
     good = desk.order(an_agent("x"), key=order.key)
     line.sendall(written(good))
     assert answer(line)[0] == 200
+
+
+class Busy(MemoryStore):
+    """When it has kept a submission, the loop is held until somebody lets it go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.may_go_on = threading.Event()
+        self.holds = 0
+
+    def remember_many(self, steps: Any, *, meanwhile: Callable[[], None] | None = None) -> None:
+        super().remember_many(steps, meanwhile=meanwhile)
+        if self.loop is None or meanwhile is None:
+            return
+        self.holds += 1
+        is_held = threading.Event()
+
+        def hold() -> None:  # its turn comes after what was to be done meanwhile
+            is_held.set()
+            self.may_go_on.wait(60)
+
+        self.loop.call_soon_threadsafe(hold)
+        assert is_held.wait(60)
+
+
+def test_the_thread_that_waited_for_the_disk_answers_and_the_loop_does_the_rest(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Busy()
+    with a_desk(tmp_path, store=store) as desk:
+        look_around(desk, monkeypatch)
+        with connect(desk.places.socket) as line:
+            store.loop = desk.loop
+            line.sendall(written(desk.order(an_agent("second", "sleep=60"))))
+            status, said = answer(line)
+            assert store.holds == 1 and not store.may_go_on.is_set()
+            store.loop = None
+            line.sendall(written(desk.order(an_agent("third", "sleep=60"))))
+            store.may_go_on.set()
+            assert (status, said["runs"][0]["name"]) == (200, "second")
+            assert answer(line)[1]["runs"][0]["name"] == "third"
+        under_way = desk.server._desk.under_way  # noqa: SLF001
+        until(lambda: not under_way, within_s=60)
+
+
+def test_whoever_does_not_read_gets_every_answer_once_and_in_order(
+    desk: ServedDesk, line: socket.socket
+) -> None:
+    names = [f"run-{number}" for number in range(30)]
+    line.sendall(written(desk.order(an_agent("zero"))))
+    answer(line)
+    [connection] = [one for one in desk.server._connections if one._take]  # noqa: SLF001
+    small = connection.transport.get_extra_info("socket")
+    desk.now(lambda: small.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1))
+    for name in names:
+        line.sendall(written(desk.order(an_agent(name))))
+    with desk.client() as client:
+        until(lambda: connection.transport.get_write_buffer_size() > 0, within_s=60)
+        until(lambda: {run.name for run in client.runs(all=True)} >= set(names), within_s=60)
+    found = b""
+    while found.count(b"HTTP/1.1 200") < len(names) or not found.endswith(b"}"):
+        found += line.recv(65536)
+    said = re.findall(rb'"name":"([^"]+)"', found)
+    assert [name.decode() for name in said] == names
+
+
+def test_an_answer_that_cannot_be_made_is_told_as_such(
+    desk: ServedDesk, line: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    line.sendall(written(desk.order(an_agent("x"))))
+    assert answer(line)[0] == 200
+    monkeypatch.setattr(receipts, "taken", wrong)
+    order = desk.order(an_agent("y"))
+    line.sendall(written(order))
+    assert answer(line)[0] == 500
+    monkeypatch.undo()
+    line.sendall(written(order))
+    assert answer(line)[1]["runs"][0]["name"] == "y"

@@ -16,6 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from .bodies import MIB
+from .direct import Direct
 from .problems import Declined, written
 from .security import LOCAL, may_ask
 
@@ -38,8 +39,8 @@ TOO_MUCH: Final = 128 * MIB  # no time is given any more
 _GO_ON: Final = b"HTTP/1.1 100"  # an answer of its own: the body that it asks for follows it
 
 
-# Takes a whole request and answers it by the callback, or leaves it to us.
-Take = Callable[[bytes, Callable[[bytes], None]], bool]
+# Takes a whole request and answers it, or leaves it to us.
+Take = Callable[[bytes, "PeerProtocol"], bool]
 
 
 class _Joined:
@@ -85,6 +86,7 @@ class PeerProtocol(HttpToolsProtocol):
     _body_since = 0.0
     _moved_at = 0.0  # the pending were less, or more
 
+    _direct: Direct | None = None
     _is_leaving = False
     _later = b""  # what came meanwhile
 
@@ -117,6 +119,7 @@ class PeerProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._gone(self)
+        self._direct = None
         super().connection_lost(exc)
 
     def leave(self) -> None:
@@ -154,19 +157,32 @@ class PeerProtocol(HttpToolsProtocol):
         if self._head_bytes:
             return False
         self.is_answering = True
-        if not self._take(data, self._answer_at_once):
+        if not self._take(data, self):
             self.is_answering = False
             return False
         self._head_since = None
         self._unset_keepalive_if_required()
         return True
 
-    def _answer_at_once(self, answer: bytes) -> None:
+    def direct(self) -> Direct | None:
+        """A way past the transport; None while that has something to send, which goes first."""
+        if self.transport.is_closing() or self.transport.get_write_buffer_size():
+            return None
+        if self._direct is None:
+            try:
+                self._direct = Direct(self.transport.get_extra_info("socket"))
+            except OSError:  # too many are open: it can be done without
+                return None
+        return self._direct
+
+    def answer(self, data: bytes) -> None:
+        """Of what was taken at once: all of it, or what did not go directly."""
         self.is_answering = False
         self.active_at = self.loop.time()
         if self.transport.is_closing():
             return
-        cast(_Joined, self.transport).write_whole(answer)
+        if data:
+            cast(_Joined, self.transport).write_whole(data)
         if self._is_leaving:
             self.transport.close()
         elif self._later:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,11 +66,15 @@ class SqliteStore:
     def remember(self, step: Step) -> None:
         self.remember_many((step,))
 
-    def remember_many(self, steps: Sequence[Step]) -> None:
+    def remember_many(
+        self, steps: Sequence[Step], *, meanwhile: Callable[[], None] | None = None
+    ) -> None:
         if not steps:
             return
         with self._at_work(), self._transaction():
             writing.write(self._db, steps, self._environments)
+            if meanwhile is not None:
+                meanwhile()
 
     def tidy(self, *, now_at: float, keep: Keep = Keep()) -> Tidied:  # noqa: B008 - frozen
         with self._at_work():

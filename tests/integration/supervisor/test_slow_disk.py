@@ -33,10 +33,10 @@ class SlowDisk:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def remember_many(self, steps: Sequence[Step]) -> None:
+    def remember_many(self, steps: Sequence[Step], **more: Any) -> None:
         if self.slow:
             time.sleep(FSYNC_S)
-        self._store.remember_many(steps)
+        self._store.remember_many(steps, **more)
 
 
 @asynccontextmanager
