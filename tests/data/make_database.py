@@ -1,6 +1,6 @@
 """Makes a small database with something of everything in it, in the version of today's code.
 
-    python -m tests.data.make_database tests/data/store_v3.db
+    python -m tests.data.make_database tests/data/store_v4.db
 
 Run once, when a new version of the schema is released; the file is committed and never made again:
 `tests/integration/storage/test_old_databases.py` holds that every later paddock can load it.

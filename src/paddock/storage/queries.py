@@ -6,17 +6,23 @@ from typing import Final
 
 _RUN: Final = "spec, state, facts, counts"
 _RECIPE: Final = "command, directory, stdin, labels, environment"
+_FIRST_MOVE: Final = "first_at, first_state, first_attempt, first_because"
 # Rows are added in the order of their sequence; a few of them, should that ever be otherwise.
 _LAST_SEQUENCE: Final = """
 (SELECT coalesce(max(sequence), 0)
  FROM (SELECT sequence FROM runs ORDER BY number DESC LIMIT 100))
 """
+_LAST_FIRST_AT: Final = """
+(SELECT coalesce(max(first_at), 0.0)
+ FROM (SELECT first_at FROM runs ORDER BY number DESC LIMIT 100))
+"""
 
 # -- one step ---------------------------------------------------------------------------------
 
 PUT_RUN: Final = f"""
-INSERT INTO runs ({_RUN}, id, name, group_name, sequence, ended_at, outcome, {_RECIPE}, moves)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
+INSERT INTO runs ({_RUN}, id, name, group_name, sequence, ended_at, outcome, {_RECIPE},
+    {_FIRST_MOVE}, moves)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
 ON CONFLICT (id) DO UPDATE SET
     spec = excluded.spec, state = excluded.state, facts = excluded.facts,
     counts = excluded.counts, ended_at = excluded.ended_at, outcome = excluded.outcome,
@@ -92,7 +98,9 @@ WHERE environment IS NOT NULL GROUP BY environment
 
 FLEET: Final = "SELECT at, sequence, epoch, boot_id FROM fleet"
 # What the runs themselves say: a step that changes one need not write it a second time.
-NEWEST: Final = f"SELECT (SELECT coalesce(max(at), 0.0) FROM moves), {_LAST_SEQUENCE}"
+NEWEST: Final = f"""
+SELECT max((SELECT coalesce(max(at), 0.0) FROM moves), {_LAST_FIRST_AT}), {_LAST_SEQUENCE}
+"""
 # Read once, at the start: an index for it would cost every submission a page.
 UNENDED: Final = f"SELECT {_RUN} FROM runs WHERE ended_at IS NULL ORDER BY sequence"
 NEWEST_ENDED: Final = f"""
@@ -114,9 +122,13 @@ SELECT stdin FROM runs WHERE stdin IS NOT NULL AND ended_at IS NULL
 OUTCOMES: Final = """
 SELECT outcome, count(*) FROM runs WHERE ended_at IS NOT NULL GROUP BY outcome
 """
-STORY: Final = """
-SELECT at, state, attempt, because, moves FROM moves
-WHERE run = (SELECT number FROM runs WHERE id = ?) ORDER BY n
+# The first is in the run's own row; of a run that an older version took it is with the others.
+STORY: Final = f"""
+SELECT 1 AS n, {_FIRST_MOVE}, 1 FROM runs WHERE id = :run AND first_at IS NOT NULL
+UNION ALL
+SELECT n, at, state, attempt, because, moves FROM moves
+WHERE run = (SELECT number FROM runs WHERE id = :run)
+ORDER BY n
 """
 STEPS_DONE: Final = """
 SELECT step, name, at, attempt, exit_code, output_digest, commit_id FROM steps_done

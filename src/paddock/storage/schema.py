@@ -120,7 +120,16 @@ CREATE TABLE steps_done (
 ) STRICT, WITHOUT ROWID;
 """
 
-MIGRATIONS: Final[tuple[str, ...]] = (_FIRST, _RECIPE_IN_RUN, _STEPS_DONE)
+# That it was submitted is the one move that every run makes, and most that wait have made no other:
+# in its own row it costs no page and no statement. Those of older runs stay where they are.
+_FIRST_MOVE_IN_RUN: Final = """
+ALTER TABLE runs ADD COLUMN first_at REAL;
+ALTER TABLE runs ADD COLUMN first_state TEXT;
+ALTER TABLE runs ADD COLUMN first_attempt INTEGER;
+ALTER TABLE runs ADD COLUMN first_because TEXT;
+"""
+
+MIGRATIONS: Final[tuple[str, ...]] = (_FIRST, _RECIPE_IN_RUN, _STEPS_DONE, _FIRST_MOVE_IN_RUN)
 VERSION: Final = len(MIGRATIONS)
 
 

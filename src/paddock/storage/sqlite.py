@@ -202,8 +202,8 @@ class SqliteStore:
 
     def story(self, run: str) -> tuple[Move, ...]:
         with self._at_work():
-            rows = self._rows(queries.STORY, (codec.legible(run),))
-            return story.tell([Move(*row) for row in rows])
+            rows = self._rows(queries.STORY, {"run": codec.legible(run)})
+            return story.tell([Move(*row) for _, *row in rows])
 
     def steps_done(self, run: str) -> tuple[StepDone, ...]:
         with self._at_work():

@@ -51,10 +51,12 @@ def _put_change(
     if change.before is not None:
         moved = db.execute(queries.MOVE_RUN, codec.move_row(run)).get
     recipe = step.recipes.get(run.id)
-    number, n = moved or _put_run(db, run, recipe, environments)
     word, because = codec.state_word(run.state), codec.legible(change.because)
-    db.execute(queries.PUT_MOVE, (number, n, step.at, word, run.attempts, because))
-    _fold(db, number, n)
+    move = (step.at, word, run.attempts, because)
+    number, n = moved or _put_run(db, run, recipe, move, environments)
+    if n > 1:  # the first is in its row
+        db.execute(queries.PUT_MOVE, (number, n, *move))
+        _fold(db, number, n)
     if change.before is None and recipe is None and run.spec.heartbeat is not None:
         copied = (codec.legible(run.spec.heartbeat), number)
         environments.use_again(db.execute(queries.COPY_RECIPE, copied).get)
@@ -63,13 +65,17 @@ def _put_change(
 
 
 def _put_run(
-    db: apsw.Connection, run: Run, recipe: Recipe | None, environments: Environments
+    db: apsw.Connection,
+    run: Run,
+    recipe: Recipe | None,
+    move: codec.Row,
+    environments: Environments,
 ) -> tuple[int, int]:
-    """The number of its row, and of its moves so far."""
+    """The number of its row, and of its moves so far; the first of them is in it."""
     how = _NO_RECIPE
     if recipe is not None:
         how = (*codec.recipe_row(recipe), environments.use(db, recipe.environment))
-    number, n = db.execute(queries.PUT_RUN, (*codec.run_row(run), *how)).get
+    number, n = db.execute(queries.PUT_RUN, (*codec.run_row(run), *how, *move)).get
     if n > 1:  # it was there: its recipe is the old one
         environments.leave(db, how[-1])
     return number, n
