@@ -127,10 +127,11 @@ def test_whatever_differs_is_taken_as_it_is_said(
 def test_every_word_of_a_run_is_among_the_changes_or_never_alike() -> None:
     """A field that is added later has to be thought of, here and in `alike`."""
     tried = {name for run, _ in CHANGES.values() for name in run}
-    apart = {"name", "agent", "prompt", "steps", "dir", "repo", "needs", "stdin", "driver"}
+    apart = {"name", "steps", "dir", "repo", "needs", "stdin", "driver"}
+    of_agent = {"agent", "prompt", "arguments", "program"}
     of_repo = {"branch", "shallow", "sparse", "submodules", "any_size", "ready_marker"}
     high = {"memory_high_bytes"}
-    assert set(RunRequest.__struct_fields__) == tried | apart | of_repo | high
+    assert set(RunRequest.__struct_fields__) == tried | apart | of_agent | of_repo | high
 
 
 def test_settings_that_change_meanwhile_count(

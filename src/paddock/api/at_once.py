@@ -22,6 +22,7 @@ from paddock.wire.views import Submission, Submit
 
 from . import submitting
 from .alike import Alike
+from .alone import alone
 from .answering import declined_by
 from .asking import decode
 from .desk import Desk
@@ -106,7 +107,7 @@ class _Soon(EarlyAnswer):
     _sent = 0  # bytes, directly
 
     def __init__(self, desk: Desk, key: str, asker: Asker) -> None:
-        self._alone = submitting.alone(desk, key)
+        self._alone = alone(desk, key)
         self._asker: Asker | None = asker
 
     def __enter__(self) -> None:

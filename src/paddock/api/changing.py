@@ -41,6 +41,7 @@ from paddock.workspaces.errors import WorkspaceError
 
 from . import fleets, views_of
 from . import recipes as r
+from .alone import alone
 from .asking import Asked
 from .bodies import MIB
 from .desk import Desk
@@ -48,7 +49,7 @@ from .ids import find_ids
 from .problems import bad_request, has_ended, not_found, raise_any, refused
 from .receipts import receipt_of_one
 from .repositories import SECRET_LABEL
-from .submitting import LARGEST, alone
+from .submitting import LARGEST
 
 MOST_KILLED: Final = 10_000
 SAVING_S: Final = 300.0

@@ -26,11 +26,12 @@ from paddock.wire.views import Submission, Submit
 
 from . import recipes as r
 from . import repositories
+from .alone import alone
 from .asking import Asked
 from .bodies import MIB
 from .defaults import Given
 from .desk import PATIENCE_S, Desk
-from .ids import Found, find_ids, id_of, is_key
+from .ids import Found, find_ids, id_of
 from .preflight import too_many
 from .presets import Filled, filled, uses_preset
 from .problems import bad_request, raise_any, refused, trouble
@@ -70,34 +71,6 @@ async def submit(desk: Desk, asked: Asked) -> Submission:
     body = await asked.body(Submit, most=LARGEST)
     async with alone(desk, body.key):
         return await _submit(desk, body)
-
-
-class alone:  # noqa: N801 - it reads as a word
-    """A repeated request waits for the first: its answer may be the one that was lost."""
-
-    def __init__(self, desk: Desk, key: str) -> None:
-        if not is_key(key):
-            message = "key: found what is no key; allowed: 8 to 200 visible ASCII characters"
-            raise bad_request(message)
-        self._under_way, self._key = desk.under_way, key
-
-    async def __aenter__(self) -> None:
-        while (waiting := self._under_way.get(self._key)) is not None:
-            others = asyncio.get_running_loop().create_future()
-            waiting.append(others)
-            await others
-        self.begin()
-
-    async def __aexit__(self, *_: object) -> None:
-        self.end()
-
-    def begin(self) -> None:
-        self._under_way[self._key] = []
-
-    def end(self) -> None:
-        for waiting in self._under_way.pop(self._key):
-            if not waiting.done():
-                waiting.set_result(None)
 
 
 async def _submit(desk: Desk, body: Submit) -> Submission:
