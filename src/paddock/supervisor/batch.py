@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -14,6 +14,9 @@ from paddock.core.heartbeat import Heartbeat
 from paddock.core.run import Ended, Run
 from paddock.ports import Recipe, Step, Store
 
+if TYPE_CHECKING:
+    from paddock.supervisor.early import EarlyAnswers
+
 
 @dataclass(frozen=True, slots=True)
 class Kept:
@@ -21,28 +24,19 @@ class Kept:
     parted: list[tuple[Run, Recipe | None]]  # those that ended, their environment still in it
 
 
-class Listener(Protocol):
-    """Whoever wants to know before the loop does. Never raises, never waits."""
-
-    def meanwhile(self) -> None:
-        """All is said, and only the disk is waited for."""
-
-    def kept(self) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Batch:
     steps: Sequence[Step]
     starts: Sequence[str]
 
-    def keep(self, store: Store, first: Listener | None = None) -> Kept:
+    def keep(self, store: Store, early: EarlyAnswers | None = None) -> Kept:
         """The recipes of those that end are read first: the environment leaves with the end."""
         parted = [(run, store.recipe(run.id)) for run in _ending(self.steps)]
-        if first is None:
+        if early is None:
             store.remember_many(self.steps)
         else:
-            store.remember_many(self.steps, meanwhile=first.meanwhile)
-            first.kept()
+            store.remember_many(self.steps, meanwhile=early.meanwhile)
+            early.kept()
         found = {run: store.recipe(run) for run in self.starts}
         recipes = {run: recipe for run, recipe in found.items() if recipe is not None}
         return Kept(recipes, parted)
