@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from paddock.storage.errors import StoreError
-from paddock.supervisor.loop import StoreTrouble
+from paddock.supervisor.trouble import StoreTrouble
 
 from .asking import Asked, Gone, Message, Receive
 from .desk import Desk

@@ -12,7 +12,6 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Final, TypeVar
@@ -21,12 +20,9 @@ from msgspec import structs
 
 from paddock.core.actions import Action, Refuse, StartAttempt
 from paddock.core.events import (
-    CancelRequested,
     Event,
-    HeartbeatRemoved,
     PolicyChanged,
     Sampled,
-    StartPutOff,
     Submitted,
     TimePassed,
 )
@@ -51,6 +47,7 @@ from paddock.supervisor.thoughts import (
     named,
     reply,
 )
+from paddock.supervisor.trouble import StoreTrouble, Trouble
 from paddock.supervisor.waiters import Waiters
 from paddock.supervisor.writing import Writer
 
@@ -61,10 +58,6 @@ MOST_BEHIND: Final = 1000  # steps that wait for a store in trouble before they 
 NONE: Final[Mapping[str, Recipe]] = MappingProxyType({})
 
 log = logging.getLogger("paddock.loop")
-
-
-class StoreTrouble(Exception):
-    """The store cannot be written, so nothing new is taken; says why and what to do."""
 
 
 class Supervisor:
@@ -78,7 +71,6 @@ class Supervisor:
         self.default_driver = default
         self.news = News()
         self.hands = Hands(drivers, default, self.post)
-        self.trouble: str | None = None
         self.outcomes: Counter[str] = Counter()  # of all ended runs that the store keeps
         self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.on_parting: list[Callable[[Parting], None]] = []
@@ -86,7 +78,7 @@ class Supervisor:
         self._mailbox: deque[Letter] = deque()
         self._thinking = False
         self._known_beats = dict(fleet.heartbeats)
-        self._policy: Policy | None = None  # the true one, while trouble lets nothing start
+        self._trouble = Trouble(self)
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at: float | None = None
         self._waiters = Waiters(fleet)
@@ -146,15 +138,17 @@ class Supervisor:
         return await self._waiters.ended(runs, within_s=within_s)
 
     @property
+    def trouble(self) -> str | None:
+        """Why the store cannot be written, while it cannot."""
+        return self._trouble.told
+
+    @property
     def is_settled(self) -> bool:
         return self._writer.is_settled
 
     def set_policy(self, policy: Policy) -> None:
         """While trouble lets nothing start, the new one waits with the rest."""
-        if self._policy is not None:
-            self._policy = policy
-        else:
-            self.post(PolicyChanged(0.0, policy))
+        self._trouble.set_policy(policy)
 
     async def settled(self) -> None:
         """Until everything thought so far is remembered and done."""
@@ -269,8 +263,7 @@ class Supervisor:
         return batch, undo
 
     def kept(self, thoughts: list[Thought], kept: Kept) -> None:
-        if self.trouble is not None:
-            self._trouble_is_over()
+        self._trouble.over()
         for thought in thoughts:
             self._act(thought, kept.recipes)
         for run, recipe in kept.parted:
@@ -307,10 +300,7 @@ class Supervisor:
             return thoughts
         # Also those that came meanwhile: whoever waits for an answer gets one.
         waiting, self._writer.thoughts = thoughts + self._writer.thoughts, []
-        if isinstance(error, Unfit):
-            self._drop_recipes(error, waiting)
-        else:
-            self._in_trouble(error, waiting)
+        self._trouble.met(error, waiting)
         if len(waiting) > MOST_BEHIND:
             waiting = [merge(waiting)]
         if not isinstance(error, Unfit):
@@ -327,52 +317,11 @@ class Supervisor:
         log.warning("the store's files were removed under the daemon and have been put back")
         return True
 
-    def _drop_recipes(self, error: Unfit, thoughts: list[Thought]) -> None:
-        """A recipe that no store can keep: its run ends, and whoever asked is told why."""
-        for thought in thoughts:
-            if thought.step.recipes or thought.step.heartbeat_recipes:
-                self._take_back(thought, StoreTrouble(str(error)))
-                thought.step = structs.replace(thought.step, recipes={}, heartbeat_recipes={})
-
-    def _in_trouble(self, error: StoreError, thoughts: list[Thought]) -> None:
-        """Stops are done all the same; what is new is taken back; nothing else is lost."""
-        if self.trouble is None:
-            log.error("the store is in trouble: %s", error)
-            self._policy = self.fleet.policy
-            halted = replace(self._policy, max_agents=0)
-            self.trouble = str(error)
-            self._put(Letter(lambda now: PolicyChanged(now, halted)))
-        self.trouble = str(error)
-        for thought in thoughts:
-            for action in thought.actions:
-                if isinstance(action, StartAttempt):
-                    self.post(StartPutOff(0.0, action.attempt, "that it starts cannot be kept"))
-                else:
-                    self.hands.perform(action, self.fleet)
-            thought.actions = []
-            if thought.submitted or thought.step.heartbeat_recipes:
-                self._take_back(thought, StoreTrouble(self.trouble))
-            elif thought.answer is not None:
-                reply(thought)
-
-    def _take_back(self, thought: Thought, error: StoreTrouble) -> None:
-        for run in thought.submitted:
-            self.post(CancelRequested(0.0, run, refused=f"not taken: {error}"))
-        thought.submitted = ()
-        for name in thought.step.heartbeat_recipes:
-            self.post(HeartbeatRemoved(0.0, name))
-        if thought.answer is not None and not thought.answer.done():
-            thought.answer.set_exception(error)
-        thought.answer = None
-
-    def _trouble_is_over(self) -> None:
-        log.warning("the store works again")
-        self.trouble = None
-        policy, self._policy = self._policy, None
-        if policy is not None:
-            self._put(Letter(lambda now: PolicyChanged(now, policy)))
-
     # -- act and tell ---------------------------------------------------------------------
+
+    def act_now(self, action: Action) -> None:
+        """Without its having been remembered."""
+        self.hands.perform(action, self.fleet)
 
     def _act(self, thought: Thought, recipes: Mapping[str, Recipe]) -> None:
         reply(thought)  # first: whoever asked goes on meanwhile, and is not heard before the rest

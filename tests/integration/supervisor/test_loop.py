@@ -13,8 +13,8 @@ from paddock.core.run import Ended, Outcome, Priority, Queued, Running, Starting
 from paddock.storage.memory import MemoryStore
 from paddock.storage.sqlite import open_store
 from paddock.supervisor.endings import Endings
-from paddock.supervisor.loop import StoreTrouble
 from paddock.supervisor.thoughts import Parting
+from paddock.supervisor.trouble import StoreTrouble
 from tests.kit.factories import a_host, a_spec
 from tests.kit.supervising import SlowStore, a_recipe, in_a_loop, supervised, until
 

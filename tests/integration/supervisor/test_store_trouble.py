@@ -14,7 +14,7 @@ from paddock.ports import Step
 from paddock.storage.errors import StoreFull, StoreGone
 from paddock.storage.memory import MemoryStore
 from paddock.storage.sqlite import open_store
-from paddock.supervisor.loop import StoreTrouble
+from paddock.supervisor.trouble import StoreTrouble
 from tests.kit.factories import a_host, a_spec
 from tests.kit.supervising import SlowStore, a_recipe, in_a_loop, supervised, until
 
