@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -96,15 +96,24 @@ def run_cell(
         with watcher as watched:
             began = time.monotonic()
             ids = [taken.id for taken in pen.submit(requests).runs]
-            views = _until_ended(pen, ids, watched, limits)
+            views = until_ended(pen, ids, watched, limits)
             wall_s = time.monotonic() - began
             return Outcome(wall_s, views, watched, watched.cpu_wait.percent())
 
 
-def _until_ended(pen: Pen, ids: Sequence[str], watched: Watched, limits: Limits) -> list[RunView]:
+def until_ended(
+    pen: Pen,
+    ids: Sequence[str],
+    watched: Watched,
+    limits: Limits,
+    *,
+    each: Callable[[Sequence[RunView]], None] = lambda _: None,
+) -> list[RunView]:
+    """`each` is called between looks, which are half a second apart."""
     give_up_at = time.monotonic() + LONGEST_S
     while time.monotonic() < give_up_at:
         views = pen.views(ids, timeout_s=_LOOK_S)
+        each(views)
         if all(view.state == "ended" for view in views):
             return views
         check(watched, limits)

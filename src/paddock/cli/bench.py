@@ -236,6 +236,50 @@ def soak(
     return ExitCode.DONE if is_sound(report) else ExitCode.ENDED_OTHERWISE
 
 
+@command.command("scenario")
+@click.argument("number", type=click.IntRange(1, 5))
+@click.option(
+    "--size", type=SizeType(least_bytes=MIB), help="Of its repository, or of what is written."
+)
+@click.option("--minutes", type=NumberType(0.01, 10_000), default=31.0, help="Of 3.  [default: 31]")
+@click.option("--within", type=HOST_SIZE, help="All of it inside one cgroup of this size.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Where reports go.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def scenario(
+    number: int,
+    size: int | None,
+    minutes: float,
+    within: int | None,
+    out: Path | None,
+    as_json: bool,
+) -> int:
+    """A load that is known to hurt: ends with 1 if anything went as it should not.
+
+    \b
+      1  five agents on a repository of 1 GB
+      2  ten agents that write a lot
+      3  agents that run for more than half an hour
+      4  memory pressure: walls that are twice what there is (say --within)
+      5  five agents on a monorepo, each with one of its projects
+
+    \b
+    Examples:
+      paddock bench scenario 1
+      paddock bench scenario 4 --within 4G
+    """
+    from paddock.bench.cells import USUAL, Limits
+    from paddock.bench.scenarios import Asked
+    from paddock.bench.scenarios import scenario as measure
+
+    # Inside a ceiling it is the ceiling that keeps the machine safe.
+    limits = USUAL if within is None else Limits(free_mib=0)
+    with safely(within) as ceiling:
+        asked = Asked(size_bytes=size, minutes=minutes, ceiling=ceiling, limits=limits)
+        report, well = measure(number, asked, note)
+    keep(report, out, as_json=as_json)
+    return ExitCode.DONE if well else ExitCode.ENDED_OTHERWISE
+
+
 @command.command("compare")
 @click.argument("before", type=click.Path(path_type=Path))
 @click.argument("after", type=click.Path(path_type=Path))
