@@ -15,6 +15,7 @@ import pytest
 
 from paddock.api import receipts
 from paddock.api.at_once import LARGEST
+from paddock.ports import Recipe
 from paddock.storage.errors import StoreFull
 from paddock.storage.memory import MemoryStore
 from paddock.wire.run_request import RunRequest
@@ -332,3 +333,41 @@ def test_an_answer_that_cannot_be_made_is_told_as_such(
     monkeypatch.undo()
     line.sendall(written(order))
     assert answer(line)[1]["runs"][0]["name"] == "y"
+
+
+class Unreadable(MemoryStore):
+    """Keeps what it is given when the words for it are found; cannot read it again, once."""
+
+    loop: asyncio.AbstractEventLoop | None = None
+    fails = False
+
+    def remember_many(self, steps: Any, *, meanwhile: Callable[[], None] | None = None) -> None:
+        super().remember_many(steps, meanwhile=meanwhile)
+        if self.loop is not None and meanwhile is not None:
+            is_ready = threading.Event()
+            self.loop.call_soon_threadsafe(is_ready.set)  # after what was to be done meanwhile
+            assert is_ready.wait(60)
+
+    def recipe(self, run: str) -> Recipe | None:
+        if self.fails:
+            self.fails = False
+            raise StoreFull("x")  # type: ignore[arg-type]
+        return super().recipe(run)
+
+
+def test_nobody_is_told_that_it_was_taken_and_then_that_it_was_not(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second answer would be taken for that of the next request, and so on for ever."""
+    store = Unreadable()
+    with a_desk(tmp_path, store=store) as desk:
+        look_around(desk, monkeypatch)
+        with connect(desk.places.socket) as line:
+            store.loop, store.fails = desk.loop, True
+            line.sendall(written(desk.order(an_agent("second", "sleep=60"))))
+            status, said = answer(line)
+            assert (status, said.get("code")) == (503, "trouble")
+            until(lambda: desk.now(lambda: desk.supervisor.trouble is None), within_s=60)
+            line.sendall(written(desk.order(an_agent("third", "sleep=60"))))
+            status, said = answer(line)
+            assert (status, said["runs"][0]["name"]) == (200, "third")

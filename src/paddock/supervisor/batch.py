@@ -30,15 +30,19 @@ class Batch:
     starts: Sequence[str]
 
     def keep(self, store: Store, early: EarlyAnswers | None = None) -> Kept:
-        """The recipes of those that end are read first: the environment leaves with the end."""
+        """The recipes of those that end are read first: the environment leaves with the end.
+
+        Answers are given last: what fails before is told as a failure, and nobody is told both.
+        """
         parted = [(run, store.recipe(run.id)) for run in _ending(self.steps)]
         if early is None:
             store.remember_many(self.steps)
         else:
             store.remember_many(self.steps, meanwhile=early.meanwhile)
-            early.kept()
         found = {run: store.recipe(run) for run in self.starts}
         recipes = {run: recipe for run, recipe in found.items() if recipe is not None}
+        if early is not None:
+            early.kept()
         return Kept(recipes, parted)
 
 
