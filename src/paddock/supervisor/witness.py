@@ -94,7 +94,10 @@ class Witness:
         held = self._held.pop(event.attempt)
         if seeing.cancelled():
             return
-        seen = seeing.result()
+        error = seeing.exception()
+        if error is not None:  # a bug; an end that is not told is a run that never ends
+            log.error("what %s left is not known", event.attempt, exc_info=error)
+        seen = Seen(event.exit) if error is not None else seeing.result()
         if seen.note is not None:
             self._tell(Noticed(event.at, event.attempt, seen.note))
         for each in (replace(event, exit=seen.exit), *held):

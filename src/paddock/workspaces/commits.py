@@ -16,6 +16,7 @@ _STAYING: Final = (
 _MOVED_TO: Final = re.compile(rb"checkout: moving from .+ to (.+)")
 _STASHED_ON: Final = re.compile(rb"(?:WIP on|On) (\(no branch\)|[^:]+): ?(.*)", re.DOTALL)
 _LONGEST_TEXT: Final = 80
+_LAST_AT: Final = 253402300799  # the year 9999
 PADDOCK_EMAIL: Final = "paddock@localhost"
 
 
@@ -100,5 +101,11 @@ def made_since(git: Git, *, start: str, tips: tuple[str, ...]) -> tuple[Commit, 
     for entry in git.out(*words, "--not", start, "--").split(b"\0"):
         if entry:
             id_, at, email, subject = entry.decode("utf-8", "replace").split("\n", 3)
-            found.append(Commit(id_, subject.strip(), int(at), email == PADDOCK_EMAIL))
+            found.append(Commit(id_, subject.strip(), _time(at), email == PADDOCK_EMAIL))
     return tuple(found)
+
+
+def _time(said: str) -> int:
+    """A commit can be made by hand, with no time or with one that no calendar has: 0 then."""
+    at = int(said) if said.isascii() and said.isdigit() else 0
+    return at if at <= _LAST_AT else 0

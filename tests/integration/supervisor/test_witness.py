@@ -33,6 +33,7 @@ class Scene:
         self.may_read = threading.Event()
         self.spent: list[tuple[str, int]] = []
         self.said = Stated()
+        self.problem: Exception | None = None
         self.witness = Witness(
             yard.fleet,
             self.told.append,
@@ -50,6 +51,8 @@ class Scene:
 
     def _digest(self, attempt: Attempt) -> str:
         assert self.may_read.wait(10)
+        if self.problem is not None:
+            raise self.problem
         return f"sha256:{attempt.run}"
 
     async def let_read(self, many: int) -> None:
@@ -137,3 +140,13 @@ async def test_what_is_wrong_with_a_stated_time_is_in_the_story_before_the_end(
         await scene.let_read(2)
         assert scene.told == [Noticed(1.0, A, "no time"), asked]
         assert not scene.witness.takes(Exited(1.0, A, Exit(75, retry_after_s=5.0))), "known already"
+
+
+@in_a_loop
+async def test_a_bug_in_the_look_keeps_no_end_from_being_told(tmp_path: Path) -> None:
+    """One that is never told is a run that holds its memory for ever, and that no kill ends."""
+    async with a_scene(tmp_path) as scene:
+        scene.problem = ValueError("what an agent left is stranger than was thought")
+        assert scene.witness.takes(GOOD) and scene.witness.takes(Emptied(2.0, A))
+        await scene.let_read(2)
+        assert scene.told == [GOOD, Emptied(2.0, A)]

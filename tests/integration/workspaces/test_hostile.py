@@ -430,3 +430,15 @@ def test_a_large_object_is_held_by_nobody(room: Room, path: Path) -> None:
     git_there = Git(directory=path, git_dir=admin(room), work_tree=path)
     with beside.beside_index(replace(git_there, heap_bytes=64 << 20)) as aside:
         assert beside.take_all(aside) == ()
+
+
+@pytest.mark.parametrize("who", ["x", "a <a@b> ", f"a <a@b> {'9' * 26} +0000"])
+def test_a_commit_made_by_hand_whose_time_makes_no_sense_is_counted(
+    room: Room, path: Path, who: str
+) -> None:
+    tree, start = git(path, "rev-parse", "HEAD^{tree}"), git(path, "rev-parse", "HEAD")
+    text = f"tree {tree.strip()}\nparent {start.strip()}\nauthor a <a@b> 1 +0000\n"
+    given = f"{text}committer {who}\n\nby hand\n".encode()
+    made = git(path, "hash-object", "-t", "commit", "--literally", "-w", "--stdin", given=given)
+    git(path, "update-ref", "HEAD", made.strip())
+    assert [(one.subject, one.at) for one in room.commits("run1")] == [("by hand", 0)]
