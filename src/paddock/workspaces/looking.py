@@ -182,7 +182,8 @@ def _check_all_of(directory: Path, *, apart: frozenset[str] = _APART) -> None:
 
 
 def _walk(top: Path, *, apart: frozenset[str], is_top: bool = False) -> Iterator[os.DirEntry[str]]:
-    """All below, but what is in directories of these names; at the top `.git` is known."""
+    """All below, but what is in directories of these names: anywhere among files, where `.git` at
+    the top is known; among what git keeps at the top only, since a branch may be called so, too."""
     give_up_at = time.monotonic() + LONGEST_S
     todo = [os.fspath(top)]
     while todo:
@@ -201,7 +202,8 @@ def _walk(top: Path, *, apart: frozenset[str], is_top: bool = False) -> Iterator
             if is_top and directory == os.fspath(top) and entry.name == ".git":
                 continue
             yield entry
-            if entry.is_dir(follow_symlinks=False) and entry.name not in apart:
+            is_apart = entry.name in apart and (is_top or directory == os.fspath(top))
+            if entry.is_dir(follow_symlinks=False) and not is_apart:
                 todo.append(entry.path)
 
 

@@ -442,3 +442,15 @@ def test_a_commit_made_by_hand_whose_time_makes_no_sense_is_counted(
     made = git(path, "hash-object", "-t", "commit", "--literally", "-w", "--stdin", given=given)
     git(path, "update-ref", "HEAD", made.strip())
     assert [(one.subject, one.at) for one in room.commits("run1")] == [("by hand", 0)]
+
+
+@pytest.mark.parametrize("name", ["modules", "worktrees", "objects"])
+def test_a_pipe_among_branches_that_are_called_like_what_is_looked_at_apart(
+    room: Room, path: Path, repository: Path, name: str
+) -> None:
+    branches = repository / ".git/refs/heads" / name
+    branches.mkdir()
+    os.mkfifo(branches / "pipe")
+    with pytest.raises(UnsafePlace, match="is a pipe"):
+        looking.check_references(record_of(room))
+    stays(room, path, "is a pipe")
