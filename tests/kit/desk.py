@@ -178,5 +178,9 @@ def a_desk(
     finally:
         desk.stop()
     assert not desk.places.socket.exists()
-    left = {fd: what for fd, what in leaks.descriptors().items() if before.get(fd) != what}
-    assert left == {}, "descriptors are left"
+
+    def is_clean() -> bool:
+        return all(before.get(fd) == what for fd, what in leaks.descriptors().items())
+
+    # A client in a thread of the test's may be about to close its own.
+    until(is_clean, within_s=30)
