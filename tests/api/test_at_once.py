@@ -18,6 +18,7 @@ from paddock.api.at_once import LARGEST
 from paddock.ports import Recipe
 from paddock.storage.errors import StoreFull
 from paddock.storage.memory import MemoryStore
+from paddock.supervisor.early import EarlyAnswers
 from paddock.wire.run_request import RunRequest
 from paddock.wire.views import Submit
 from tests.kit.desk import ServedDesk, a_desk, an_agent, look_around
@@ -371,3 +372,32 @@ def test_nobody_is_told_that_it_was_taken_and_then_that_it_was_not(
             line.sendall(written(desk.order(an_agent("third", "sleep=60"))))
             status, said = answer(line)
             assert (status, said["runs"][0]["name"]) == (200, "third")
+
+
+def test_a_large_request_right_behind_an_answer_that_the_loop_does_not_know_of_is_not_lost(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, loop_may_know = Unreadable(), threading.Event()
+    give = EarlyAnswers.kept
+
+    def give_and_wait(answers: EarlyAnswers) -> None:
+        give(answers)
+        assert loop_may_know.wait(60)
+
+    with a_desk(tmp_path, store=store) as desk:
+        look_around(desk, monkeypatch)
+        with connect(desk.places.socket) as line:
+            store.loop = desk.loop
+            monkeypatch.setattr(EarlyAnswers, "kept", give_and_wait)
+            line.sendall(written(desk.order(an_agent("second", "sleep=60"))))
+            assert answer(line)[0] == 200
+            open_ones = list(desk.server._connections)  # noqa: SLF001
+            [connection] = [one for one in open_ones if one.is_answering]
+            many = {f"A{number}": "x" * LARGEST for number in range(4)}
+            large = written(desk.order(an_agent("large"), environment=many))
+            sending = threading.Thread(target=line.sendall, args=(large,))
+            sending.start()
+            until(lambda: len(connection._later) > LARGEST, within_s=60)  # noqa: SLF001
+            loop_may_know.set()
+            assert answer(line)[1]["runs"][0]["name"] == "large"
+            sending.join(60)

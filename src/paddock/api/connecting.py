@@ -185,14 +185,17 @@ class PeerProtocol(HttpToolsProtocol):
             cast(_Joined, self.transport).write_whole(data)
         if self._is_leaving:
             self.transport.close()
-        elif self._later:
+            return
+        self.flow.resume_reading()
+        if self._later:
             later, self._later = self._later, b""
             self.data_received(later)
 
     def _keep_for_later(self, data: bytes) -> None:
+        """Our own client may have its answer before the loop knows, and asks the next."""
         self._later += data
         if len(self._later) > LONGEST_HEAD:
-            self.transport.close()  # our own client waits for its answer
+            self.flow.pause_reading()  # the rest stays where it is
 
     def on_message_begin(self) -> None:
         self._in_head = True
