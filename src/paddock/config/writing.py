@@ -96,15 +96,27 @@ def _replace(path: Path, text: str, values: Mapping[str, str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        unfinished.write_text(text, encoding="utf-8")
-        if path.exists():
-            unfinished.chmod(path.stat().st_mode & 0o7777)
+        _write_new(unfinished, text, like=path)
         _check(unfinished, path, values)
         unfinished.replace(path)
     except OSError as error:
         raise NotWritten(f"{path} cannot be written: {error.strerror}") from None
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _write_new(unfinished: Path, text: str, *, like: Path) -> None:
+    """Never readable for more people than the file is, and through no link that somebody laid."""
+    unfinished.unlink(missing_ok=True)  # of one with our pid that was killed
+    mode = like.stat().st_mode & 0o7777 if like.exists() else None
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    handle = os.open(unfinished, flags, 0o666 if mode is None else 0o600)
+    with open(handle, "w", encoding="utf-8") as file:  # noqa: PTH123 - a descriptor has no path
+        file.write(text)
+        file.flush()
+        if mode is not None:
+            os.fchmod(handle, mode)
+        os.fsync(handle)  # or a power cut could leave an empty file under the name
 
 
 def _check(unfinished: Path, path: Path, values: Mapping[str, str]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,3 +92,31 @@ def test_binary_is_told(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\0")
     with pytest.raises(NotWritten, match="cannot be read"):
         write_values(path, {LIMIT: "2G"})
+
+
+def test_what_is_secret_stays_so_while_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("queue:\n  depth: 5\n")
+    path.chmod(0o600)
+    modes: list[int] = []
+    make = os.open
+
+    def noted(name: Any, flags: int, *rest: Any, **more: Any) -> int:
+        made = make(name, flags, *rest, **more)
+        if flags & os.O_CREAT:
+            modes.append(os.fstat(made).st_mode & 0o777)
+        return made
+
+    monkeypatch.setattr(os, "open", noted)
+    write_values(path, {LIMIT: "2G"})
+    assert modes == [0o600] and path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_link_laid_in_its_way_is_not_followed(tmp_path: Path) -> None:
+    path, other = tmp_path / "config.yaml", tmp_path / "of-another"
+    other.write_text("mine\n")
+    (tmp_path / f".config.yaml.{os.getpid()}").symlink_to(other)
+    write_values(path, {LIMIT: "2G"})
+    assert other.read_text() == "mine\n" and not path.is_symlink()
