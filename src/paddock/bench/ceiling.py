@@ -10,7 +10,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Final
 from zlib import crc32
 
@@ -20,6 +20,7 @@ from paddock.cgroups.mounts import UNIFIED, directories_of, top_of, upwards
 from paddock.cgroups.v1 import WANTED, Group1
 from paddock.cgroups.v2 import Group2
 from paddock.config.places import Places, find_places
+from paddock.drivers.local.keeper.members import look_at
 
 NAME: Final = "paddock-bench-"
 GONE_S: Final = 30.0  # for what was killed to leave
@@ -51,12 +52,16 @@ class Ceiling:
 
     def end(self) -> None:
         """Whatever is left in it is ended: it was all ours."""
-        give_up_at = time.monotonic() + GONE_S
-        while not self._group.remove():
-            self._group.kill()
-            if time.monotonic() > give_up_at:
-                raise NoCeiling(f"processes in {self._group.path} could not be ended")
-            time.sleep(0.05)
+        _end(self._group)
+
+
+def _end(group: Group) -> None:
+    give_up_at = time.monotonic() + GONE_S
+    while not group.remove():
+        group.kill()
+        if time.monotonic() > give_up_at:
+            raise NoCeiling(f"processes in {group.path} could not be ended")
+        time.sleep(0.05)
 
 
 def label_of(places: Places) -> str:
@@ -66,7 +71,9 @@ def label_of(places: Places) -> str:
 
 @contextmanager
 def a_ceiling(limit_bytes: int) -> Iterator[Ceiling]:
-    group = _place(f"{NAME}{label_of(find_places())}-{secrets.token_hex(4)}")
+    mine = f"{NAME}{label_of(find_places())}-"
+    group = _place(f"{mine}{os.getpid()}-{secrets.token_hex(4)}")
+    _clear_left(group, mine)
     try:
         group.make()
         group.set(Walls(limit_bytes=limit_bytes))
@@ -79,6 +86,16 @@ def a_ceiling(limit_bytes: int) -> Iterator[Ceiling]:
         yield ceiling
     finally:
         ceiling.end()
+
+
+def _clear_left(beside: Group, mine: str) -> None:
+    """Of measurements that were killed: by the number of the process, which is in the name."""
+    above, _, _ = beside.path.rpartition("/")
+    for name in os.listdir(above):  # noqa: PTH208
+        pid = name.removeprefix(mine).partition("-")[0] if name.startswith(mine) else ""
+        if pid.isdigit() and look_at(int(pid)) is None:
+            with suppress(NoCeiling):  # what is still leaving goes with the next one
+                _end(_place(name))
 
 
 def _place(name: str) -> Group:

@@ -21,13 +21,17 @@ from typing import Final
 from paddock.client import Client
 from paddock.client.errors import ClientError
 from paddock.config.places import Places, find_places
+from paddock.drivers.local.keeper.members import look_at
 from paddock.wire.run_request import RunRequest
 from paddock.wire.views import DaemonView, RunView, Submission, Submit
 
 from .ceiling import Ceiling
 
 PADDOCK: Final = (sys.executable, "-P", "-m", "paddock")
+NAME: Final = "paddock-bench-"
+OWNER: Final = "owner"  # in each: who measures, as PID and start, so that what is left is known
 ENDS_WITHIN_S: Final = 20.0
+CALL_S: Final = 90.0
 
 
 class PenFailed(Exception):
@@ -50,7 +54,10 @@ class Pen:
 
     def start(self) -> None:
         join = () if self._ceiling is None else self._ceiling.join
-        done = self._call(*join, *PADDOCK, "daemon", "start")
+        try:
+            done = self._call(*join, *PADDOCK, "daemon", "start")
+        except subprocess.TimeoutExpired:
+            raise PenFailed(f"no daemon could be started within {CALL_S:g} s") from None
         if done.returncode:
             raise PenFailed(f"no daemon could be started: {done.stderr.strip()[-500:]}")
 
@@ -88,7 +95,8 @@ class Pen:
 
     def end(self) -> None:
         """Whatever went wrong: nothing of it is left."""
-        self._call(*PADDOCK, "daemon", "stop", "--kill")
+        with suppress(subprocess.TimeoutExpired):
+            self._call(*PADDOCK, "daemon", "stop", "--kill")
         give_up_at = time.monotonic() + ENDS_WITHIN_S
         while (left := self._processes()) and time.monotonic() < give_up_at:
             time.sleep(0.02)
@@ -108,26 +116,50 @@ class Pen:
             text=True,
             errors="replace",
             check=False,
+            timeout=CALL_S,
         )
 
     def _processes(self) -> dict[int, bytes]:
-        """Daemon and keeper, by the directory in their command."""
+        """Daemon and keeper, by the directory in their command; nobody else who names it."""
         found, state = {}, os.fsencode(self.places.state)
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             with suppress(OSError):
                 words = path.read_bytes()
-                if state in words:
+                if state in words and b"paddock" in words.split(b"\0")[1:4]:
                     found[int(path.parent.name)] = words
         return found
 
 
 @contextmanager
 def a_pen(config: str, *, ceiling: Ceiling | None = None) -> Iterator[Pen]:
-    directory = find_places().state.parent / f"paddock-bench-{secrets.token_hex(4)}"
-    directory.mkdir(mode=0o700, parents=True)
+    top = find_places().state.parent
+    top.mkdir(mode=0o700, parents=True, exist_ok=True)
+    clear_left(top)
+    directory = top / f"{NAME}{secrets.token_hex(4)}"
+    directory.mkdir(mode=0o700)
+    (directory / OWNER).write_text(_identity(os.getpid()), encoding="ascii")
     pen = Pen(directory, config, ceiling)
     try:
         pen.start()
         yield pen
     finally:
         pen.end()
+
+
+def clear_left(top: Path) -> None:
+    """What a measurement that was killed left: its daemon, its agents, its directory."""
+    for directory in top.glob(f"{NAME}*"):
+        try:
+            owner = (directory / OWNER).read_text(encoding="ascii")
+        except (OSError, UnicodeDecodeError):
+            continue  # just being made, or none of ours
+        pid = owner.partition(" ")[0]
+        if not pid.isdigit() or _identity(int(pid)) != owner:
+            shutil.rmtree(directory / "config", ignore_errors=True)
+            Pen(directory, "", None).end()
+
+
+def _identity(pid: int) -> str:
+    """A number that is used again is another process: so with when it began."""
+    process = look_at(pid)
+    return f"{pid} {0 if process is None else process.start}"

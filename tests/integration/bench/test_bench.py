@@ -152,6 +152,19 @@ def test_whoever_breaks_it_off_leaves_nothing(yard: Yard, how: signal.Signals) -
         child.wait()
 
 
+def test_what_a_killed_one_left_goes_with_the_next(yard: Yard) -> None:
+    words = ("stress", "--within", "1G", "--agents", "1", "--memory", "64M", "--agent", "sleep 98")
+    child = subprocess.Popen(**yard.command(*words), stderr=subprocess.DEVNULL)
+    try:
+        until(lambda: leaks.commanded("sleep\0" + "98"), within_s=60)
+    finally:
+        child.kill()
+        child.wait()
+    assert yard.left()
+    yard.report("stress", "--within", "1G", "--agents", "1", "--memory", "64M", "--agent", "true")
+    until(lambda: not leaks.commanded("sleep\0" + "98"), within_s=60)
+
+
 def test_a_soak_watches_paddock_itself(yard: Yard) -> None:
     done = yard.bench(
         *("soak", "--accelerated", "--hours", "1", "--runs", "30", "--every", "100ms"),
