@@ -18,13 +18,13 @@ _NAMED: Final = 3
 
 class Crowd:
     def __init__(self, top: Path, most: int) -> None:
-        self._top, self._most = top, most
+        self._top, self.most = top, most
 
     def reserve(self, shelf: Shelf, plan: Record, *, reclaim: bool) -> None:
         """NoRoom says what stands in the way. One at a time, over all processes."""
         with hold(self._top / ".lock", who=plan.name, wait_s=_WAIT_S):
             kept: list[tuple[str, str]] = []
-            while self._count() >= self._most:
+            while self._count() >= self.most:
                 if not reclaim or not self._reclaim_one(kept):
                     raise NoRoom(self._sentence(kept))
             shelf.write(plan)
@@ -32,7 +32,7 @@ class Crowd:
     def vacancy(self) -> int:
         """How many have room now; if nobody has, what may go is cleared away for one. Busy."""
         with hold(self._top / ".lock", who="a look for room", wait_s=_WAIT_S):
-            free = self._most - self._count()
+            free = self.most - self._count()
             return free if free > 0 else int(self._reclaim_one([]))
 
     def _count(self) -> int:
@@ -59,21 +59,38 @@ class Crowd:
         yield from sorted(idle, key=lambda s: (s.record.state is State.IDLE, s.record.used_at))
 
     def _sentence(self, kept: list[tuple[str, str]]) -> str:
-        every = list(spots(self._top))
-        taken = [
-            s.record.name for s in every if isinstance(s, Spot) and s.record.state is State.TAKEN
+        """By one look at all that are counted: each is named once, and the numbers add up."""
+        every, seen = self._counted(), dict(kept)
+        runs = [one.record.name for one in every if isinstance(one, Spot) and _has_run(one)]
+        reasons = [
+            f"{one.name}: {one.because}"
+            if isinstance(one, Judged)
+            else f"{one.record.name}: {seen.get(one.record.name, 'given back just now')}"
+            for one in every
+            if isinstance(one, Judged) or not _has_run(one)
         ]
-        kept += [(s.name, s.because) for s in every if isinstance(s, Judged)]
-        parts = [f"all {self._most} workspaces are in use"]
-        if taken:
-            parts.append(f"{len(taken)} by runs ({_listed(taken)})")
-        if kept:
-            reasons = [f"{name}: {because}" for name, because in kept]
-            parts.append(f"{len(kept)} idle but kept ({_listed(reasons)})")
+        parts = [f"all {self.most} workspaces are in use"]
+        if len(every) != self.most:  # it was lowered, or one went meanwhile
+            parts = [f"{len(every)} workspaces are in use, and {self.most} may be"]
+        if runs:
+            parts.append(f"{len(runs)} by runs ({_listed(runs)})")
+        if reasons:
+            parts.append(f"{len(reasons)} idle but kept ({_listed(reasons)})")
         return (
             f"{'; '.join(parts)}. Wait for a run to end, `paddock workspace rm` what is kept, "
             "or raise performance.max_worktrees"
         )
+
+    def _counted(self) -> list[Spot | Judged]:
+        """Without directories that have no record: they take nobody's place."""
+        every = spots(self._top)
+        return [s for s in every if isinstance(s, Spot) or s.name in Shelf(s.path.parent).names()]
+
+
+def _has_run(spot: Spot) -> bool:
+    """Also one that is being made for a run: nobody could remove it."""
+    making = spot.record.state is State.MAKING and spot.shelf == spot.home.runs
+    return making or spot.record.state is State.TAKEN
 
 
 def _listed(names: list[str]) -> str:

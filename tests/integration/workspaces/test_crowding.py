@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from paddock.core.units import DAY_S
+from paddock.workspaces import crowding
+from paddock.workspaces.clearing import Spot
 from paddock.workspaces.errors import NoRoom
+from paddock.workspaces.keeping import Keep
 from paddock.workspaces.room import Room
 from tests.kit.repositories import a_repository, commit, tip, write
 
@@ -54,6 +57,31 @@ def test_what_stands_in_the_way_is_said(top: Path, repository: Path) -> None:
     assert "b: not known to git: new.txt" in said
     assert "performance.max_worktrees" in said
     assert room.record("c") is None
+
+
+def test_its_numbers_add_up_and_nobody_is_named_twice(
+    top: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever is taken again during the look is counted where it is at the end of it."""
+    room = Room(top, most=3)
+    for run in ("a", "b"):
+        write(room.prepare(run, repository=repository), {"new.txt": "x\n"})
+        room.release(run)
+    (room.prepare("c", repository=repository).parent / "stranger").mkdir()
+
+    def judged(spot: Spot) -> Keep:
+        if spot.record.name == "a":
+            room.prepare("a", repository=repository)
+        return Keep("not known to git: new.txt")
+
+    monkeypatch.setattr(crowding, "clear", judged)
+    with pytest.raises(NoRoom) as caught:
+        room.prepare("d", repository=repository)
+    said = str(caught.value).partition(". Wait")[0]
+    assert said == (
+        "all 3 workspaces are in use; 2 by runs (a, c); "
+        "1 idle but kept (b: not known to git: new.txt)"
+    )
 
 
 def test_when_one_is_given_back_there_is_room(top: Path, repository: Path) -> None:
