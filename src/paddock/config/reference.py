@@ -47,7 +47,9 @@ number is bytes or seconds. Files are YAML 1.2, at most 1 MiB: `no` is a word, `
 
 A running daemon reads the host's and the user's file again by itself, within seconds of a change. A
 mistake in one changes nothing, and `paddock status` shows it until it is mended. The project's file
-counts for what is submitted from then on.
+counts for what is submitted from then on. A key that counts only from the daemon's next start says
+so below (`paddock daemon stop`; the next command starts it, and agents go on meanwhile). Where the
+profile `host` puts workspaces and scratch directories counts from then, too.
 """
 
 _PROFILES: Final = """\

@@ -71,6 +71,8 @@ class Setting(Generic[T]):
         return self.kind.read(written(self.default, file=BUILT_IN))
 
 
+_AT_START: Final = " Counts from the daemon's next start."  # of all others at once
+
 MAX_AGENTS: Final = Setting(
     "performance.max_concurrent_agents",
     OrWord("auto", Whole(1, 1000)),
@@ -148,7 +150,8 @@ CONTAINMENT: Final = Setting(
     "sandbox.containment",
     Choice(("auto", "cgroup", "none")),
     "auto",
-    "Walls for local agents: auto takes what the host has; cgroup refuses to start without them.",
+    "Walls for local agents: auto takes what the host has; cgroup refuses to start without them."
+    + _AT_START,
 )
 MEMORY_LIMIT: Final = Setting(
     "sandbox.memory_limit",
@@ -197,7 +200,8 @@ CONTAINER_ENGINE: Final = Setting(
     "sandbox.container_engine",
     Choice(("auto", "podman", "docker", "apple")),
     "auto",
-    "What runs the containers of the driver `container`; auto takes the first that is installed.",
+    "What runs the containers of the driver `container`; auto takes the first that is installed."
+    + _AT_START,
 )
 CONTAINER_IMAGE: Final = Setting(
     "sandbox.container_image",
@@ -209,13 +213,13 @@ CONTAINER_NETWORK: Final = Setting(
     "sandbox.container_network",
     Word(r"[a-zA-Z0-9][a-zA-Z0-9_.-]{0,63}", "host, none, bridge or the name of a network"),
     "host",
-    "The network of containers, in the words of their engine.",
+    "The network of containers, in the words of their engine." + _AT_START,
 )
 CONTAINER_MOUNTS: Final = Setting(
     "sandbox.container_mounts",
     Mounts(),
     "[]",
-    "What of the host containers see besides their workspace; read-only with :ro.",
+    "What of the host containers see besides their workspace; read-only with :ro." + _AT_START,
 )
 TOOL_WALLS: Final = Setting(
     "sandbox.tool_walls",

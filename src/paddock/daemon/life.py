@@ -29,7 +29,7 @@ from paddock.daemon.configuration import Configuration
 from paddock.daemon.containers import connected, container_driver, left_alone
 from paddock.daemon.left_notes import keep_ladder, listened_before, listening_file
 from paddock.daemon.shims import Shims
-from paddock.daemon.standing import grounds_for
+from paddock.daemon.standing import grounds_for, resize
 from paddock.drivers.attempts import instance_of
 from paddock.drivers.fake.driver import FakeDriver
 from paddock.drivers.local.containment import Containment
@@ -364,6 +364,7 @@ class _Daemon:
         self.output.intake.usual = usual_keeping(settings)
         self.walls.set_wall(policy.wall_bytes)
         keep_ladder(self.places, policy)
+        resize(self.grounds, settings)
         self.supervisor.set_policy(policy)
 
     def _notices(self) -> tuple[str, ...]:

@@ -31,6 +31,12 @@ def grounds_for(places: Places, settings: s.Settings) -> Grounds:
     return Grounds(room, scratch, PortBlocks(), spare=SLOTS if prepared else 0)
 
 
+def resize(grounds: Grounds, settings: s.Settings) -> None:
+    """By a configuration that was read again. The directories stay where they are."""
+    most, idle_days = settings[s.MAX_WORKTREES], settings[s.WORKTREE_IDLE]
+    grounds.room.resize(most=most, idle_days=idle_days)
+
+
 def _place(places: Places, name: str, made: str | None) -> Path:
     """Each daemon has its own part of it: two would take each other's for abandoned."""
     if made is not None and Path(made).is_dir() and os.access(made, os.W_OK | os.X_OK):

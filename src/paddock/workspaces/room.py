@@ -62,6 +62,11 @@ class Room:
         self._life = Errand()
         self.freed: Callable[[], None] = _nobody  # told, in any thread, when there may be room
 
+    def resize(self, *, most: int, idle_days: float) -> None:
+        """Counts from now on, also for who waits for room. Fewer take nothing from anybody."""
+        self._crowd.most, self._idle_s = most, idle_days * DAY_S
+        self.freed()
+
     def end(self) -> None:
         """Whoever works here, in whatever thread, stops; what is half done the next one finds."""
         self._life.end()

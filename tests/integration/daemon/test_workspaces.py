@@ -87,6 +87,20 @@ def test_a_large_one_needs_an_answer(tmp_path: Path) -> None:
         assert house.paddock("run", "--repo", "shop", "--yes", "--", "true").returncode == 0
 
 
+def test_more_of_them_in_the_configuration_count_for_who_waits(tmp_path: Path) -> None:
+    with a_house(tmp_path, config="performance: {max_worktrees: 1}\n") as house:
+        a_repository(house.home / "shop")
+        for name, words in (("a", ("sleep", "600")), ("b", ("true",))):
+            done = house.paddock("submit", "--repo", "shop", "--name", name, "--", *words)
+            assert done.returncode == 0, done.stderr
+        full = "all 1 workspaces are in use; 1 by runs"
+        until(lambda: full in house.paddock("why", "b").stdout, within_s=60)
+        file = house.home / "config/paddock/config.yaml"
+        file.write_text("performance: {max_worktrees: 2}\n", encoding="utf-8")
+        assert house.paddock("wait", "b", within_s=90).returncode == 0
+        assert house.paddock("kill", "a").returncode == 0
+
+
 def test_a_password_opens_a_repository_and_is_seen_by_nobody(house: House) -> None:
     a_repository(house.home / "afar/shop")
     look = "cat readme.txt; env; cat .git $(git rev-parse --git-common-dir)/config"

@@ -93,6 +93,20 @@ def test_when_one_is_given_back_there_is_room(top: Path, repository: Path) -> No
     room.prepare("b", repository=repository)
 
 
+def test_a_new_number_counts_at_once_and_takes_nothing_away(top: Path, repository: Path) -> None:
+    freed: list[bool] = []
+    room = Room(top, most=1)
+    room.freed = lambda: freed.append(True)
+    paths = [room.prepare("a", repository=repository)]
+    room.resize(most=2, idle_days=7)
+    assert freed == [True]
+    paths.append(room.prepare("b", repository=repository))
+    room.resize(most=1, idle_days=7)
+    with pytest.raises(NoRoom, match=r"^2 workspaces are in use, and 1 may be; 2 by runs"):
+        room.prepare("c", repository=repository)
+    assert all(path.is_dir() for path in paths)
+
+
 def test_a_run_that_has_one_needs_no_room(top: Path, repository: Path) -> None:
     room = Room(top, most=1)
     room.prepare("a", repository=repository)
