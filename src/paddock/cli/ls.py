@@ -10,7 +10,7 @@ import click
 
 from .connecting import connected
 from .ends import OUTCOMES, SHORT
-from .printing import coloured, echo_json, note, terminal_width
+from .printing import coloured, echo_json, note, safe, terminal_width
 
 if TYPE_CHECKING:
     from paddock.wire.views import RunView, StateWord
@@ -75,8 +75,8 @@ def command(
     elif runs:
         _show(runs)
     else:
-        chosen = outcome or state or fleet
-        note("no such runs" if chosen else _none(with_ended=with_ended))
+        among_all = with_ended or state is not None
+        note(_none(fleet, among_all=among_all, chosen=bool(outcome or state or fleet)))
     if cut_at is not None:
         note(f"the newest {cut_at:,} of more; --limit shows more")
 
@@ -89,8 +89,11 @@ def _cut_at(runs: Sequence[RunView], limit: int | None) -> int | None:
     return ENDED_LISTED if ended >= ENDED_LISTED else None
 
 
-def _none(*, with_ended: bool) -> str:
-    return "no runs" if with_ended else "no runs that have not ended (--all shows the others)"
+def _none(fleet: str | None, *, among_all: bool, chosen: bool) -> str:
+    if among_all:
+        return "no such runs" if chosen else "no runs"
+    of = "" if fleet is None else f" of the fleet {safe(fleet)}"
+    return f"no runs{of} that have not ended (--all shows the others)"
 
 
 def _show(runs: Sequence[RunView]) -> None:

@@ -55,6 +55,18 @@ def test_ls_chooses_by_outcome_also_by_the_short_words_of_tables(
     assert set(OUTCOMES) == {str(outcome) for outcome in Outcome} - {"preempted"}
 
 
+def test_ls_of_a_fleet_that_has_ended_says_how_to_see_it(
+    paddock: Paddock, daemon: FakeDaemon
+) -> None:
+    run = RunRequest(name="old", command=("true",))
+    daemon.submits.append(Submit(key="k", runs=(run,), directory="/", fleet="night"))
+    daemon.add("old", state="ended", outcome="succeeded")
+    said = "paddock: no runs of the fleet night that have not ended (--all shows the others)\n"
+    assert paddock("ls", "--fleet", "night").err == said
+    assert paddock("ls", "--fleet", "night", "--state", "queued").err == "paddock: no such runs\n"
+    assert len(paddock("ls", "--fleet", "night", "--all", "--json").json) == 1
+
+
 def test_an_outcome_that_is_asked_for_as_a_state_is_answered_with_how(paddock: Paddock) -> None:
     called = paddock("ls", "--state", "failed")
     assert called.code == 2
