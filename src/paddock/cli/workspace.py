@@ -13,20 +13,20 @@ from paddock.core.units import format_duration
 from .completing import complete_any_run
 from .connecting import connected
 from .printing import coloured, echo_json, note, safe, terminal_width
-from .tables import Cell, Column, Row, table
+from .tables import Cell, Column, Row, shown_width, table
 
 if TYPE_CHECKING:
     from paddock.wire.views import ClearedView, WorkspaceView
 
-_THERE: Final = (
+_SHORT: Final = (
     Column("run"),
-    Column("name", gives_way=1, leaves=2),
+    Column("name", gives_way=1, leaves=1),
+    Column("branch", leaves=2),
     Column("state"),
     Column("idle", right=True),
-    Column("holds", gives_way=4, least=20),
-    Column("repository", gives_way=2, leaves=1, keeps_end=True),
-    Column("workspace", gives_way=3, keeps_end=True),
+    Column("holds", gives_way=2, least=20),
 )
+_LONG: Final = (*_SHORT, Column("repository"), Column("workspace"))
 _CLEARED: Final = (
     Column("run"),
     Column("name", gives_way=1, leaves=1),
@@ -58,12 +58,16 @@ def command() -> None:
 
 
 @command.command("ls")
+@click.option("--long", "with_paths", is_flag=True, help="With all paths, however wide that is.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON list on stdout.")
-def list_them(as_json: bool) -> None:
+def list_them(with_paths: bool, as_json: bool) -> None:
     """List the workspaces, with prepared ones that no run has yet.
 
+    Where repository and workspace are is shown if the terminal has room for it, or with --long.
+
     \b
-    Example:
+    Examples:
+      paddock workspace ls --long
       paddock workspace ls --json | jq -r '.[].path'
     """
     with connected() as client:
@@ -73,7 +77,7 @@ def list_them(as_json: bool) -> None:
     elif not views:
         note("no workspaces")
     else:
-        _print(_THERE, [_there(view) for view in views])
+        _list([_there(view) for view in views], with_paths=with_paths)
 
 
 @command.command("check")
@@ -147,6 +151,18 @@ def _show(views: Sequence[ClearedView], *, as_json: bool, dry_run: bool) -> None
     note(f"{len(views) - kept} {gone}, {kept} kept")
 
 
+def _list(rows: Sequence[Row], *, with_paths: bool) -> None:
+    """A path that is cut helps nobody: both are there in full, or neither."""
+    width, colour = terminal_width(), coloured(sys.stdout)
+    if width is None or max(map(shown_width, table(_LONG, rows, colour=False))) <= width:
+        with_paths = True
+    if with_paths:
+        lines = table(_LONG, rows, colour=colour)
+    else:
+        lines = table(_SHORT, [row[: len(_SHORT)] for row in rows], width=width, colour=colour)
+    click.echo("\n".join(lines))
+
+
 def _print(columns: Sequence[Column], rows: Sequence[Row]) -> None:
     lines = table(columns, rows, width=terminal_width(), colour=coloured(sys.stdout))
     click.echo("\n".join(lines))
@@ -157,6 +173,7 @@ def _there(view: WorkspaceView) -> Row:
     return (
         safe(view.run or "-"),
         safe(view.name or "-"),
+        safe(view.branch or "-"),
         Cell(safe(view.state), _STATES.get(view.state)),
         idle,
         safe(_holds(view)),

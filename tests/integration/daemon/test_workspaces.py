@@ -33,6 +33,11 @@ def test_a_run_with_a_repository_from_its_submission_to_its_end(house: House) ->
     assert kept["done"] == "kept" and "new.txt" in kept["because"]
     assert house.told("workspace", "gc")[0]["done"] == "kept"
     assert git(shop, "log", "--format=%s", "-1", view["branch"]) == "work"
+    again = house.told("retry", "fix")["id"]
+    house.ended([again], within_s=90)
+    both = [one for one in house.told("workspace", "ls") if one["name"] == "fix"]
+    # docs/how-to/ten-issues.md merges the newest of one name
+    assert len(both) == 2 and max(both, key=lambda one: one["made_at"])["run"] == again
 
 
 def test_an_address_and_a_part_of_it(house: House) -> None:

@@ -27,13 +27,36 @@ GONE = ClearedView(path="/w/r0002", run="r0002", name="b", done="removed", becau
 COULD = ClearedView(path="/w/r0003", run="r0003", done="would_remove", because="all of it is")
 
 
+SHORT = ["run", "name", "branch", "state", "idle", "holds"]
+
+
 def test_ls_is_a_table_with_slots(paddock: Paddock, daemon: FakeDaemon) -> None:
     daemon.workspaces = [THERE, SLOT]
     head, first, second = paddock("workspace", "ls").out.splitlines()
-    assert head.split() == ["run", "name", "state", "idle", "holds", "repository", "workspace"]
-    assert first.split()[:3] == ["r0001", "review", "idle"] and "/w/shop/r0001" in first
-    assert second.split()[:3] == ["-", "-", "slot"]
+    assert head.split() == [*SHORT, "repository", "workspace"]
+    assert first.split()[:4] == ["r0001", "review", "paddock/r0001", "idle"]
+    assert "/w/shop/r0001" in first
+    assert second.split()[:4] == ["-", "-", "-", "slot"]
     assert [view["run"] for view in paddock("workspace", "ls", "--json").json] == ["r0001", None]
+
+
+def test_ls_shows_paths_whole_or_not_at_all(
+    paddock: Paddock, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = f"/{'w' * 60}"
+    holds = {"commits": 3, "unmerged": 2, "base": "main", "uncommitted": 1}
+    daemon.workspaces = [replace(THERE, path=long, repository=long, **holds)]
+    monkeypatch.setattr("paddock.cli.workspace.terminal_width", lambda: 100)
+    head, line = paddock("workspace", "ls").out.splitlines()
+    assert head.split() == SHORT and len(line) <= 100
+    assert "paddock/r0001" in line and line.endswith(
+        "3 commits, 2 not in main; 1 file not committed"
+    )
+    assert paddock("workspace", "ls", "--long").out.count(long) == 2
+    monkeypatch.setattr("paddock.cli.workspace.terminal_width", lambda: 300)
+    assert paddock("workspace", "ls").out.count(long) == 2
+    monkeypatch.setattr("paddock.cli.workspace.terminal_width", lambda: 40)
+    assert all(len(line) <= 40 for line in paddock("workspace", "ls").out.splitlines())
 
 
 @pytest.mark.parametrize(
