@@ -177,7 +177,7 @@ def test_a_circle_is_refused(desk: ServedDesk, client: Client) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"command": (), "agent": "cladue", "prompt": "x"}, "there are claude, aider, codex"),
+        ({"command": (), "agent": "cladue", "prompt": "x"}, "there are aider, claude, codex"),
         (
             {"driver": "container"},
             "the driver container needs podman or docker, and neither is installed; use fake",

@@ -71,11 +71,10 @@ def _named(name: str, request: RunRequest, presets: Mapping[str, Preset]) -> Pre
     if found is not None:
         return found
     near = nearest(name, presets)
-    names = sorted(presets, key=lambda each: (each != near, each))
     meant = f"; did you mean {near}?" if near else ""
     raise bad_request(
-        f"{request.name}: agent: found the unknown preset {name[:40]!r}; "
-        f"there are {', '.join(names)}{meant}"
+        f"{request.name}: agent: there is no preset {name[:40]!r}; "
+        f"there are {', '.join(sorted(presets))}{meant}"
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 MOST_MISTAKES: Final = 100
 _LONGEST_FOUND: Final = 60
 _SHORT_LIST: Final = 60
+_ABOUT_AS_CLOSE: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,17 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if len(name) > _LONGEST_FOUND:
         return ""
     plain = name.lower().replace("-", "_")
-    return next(iter(difflib.get_close_matches(plain, list(known), n=1)), "")
+    close = difflib.get_close_matches(plain, list(known), n=3)
+    alike = {each: difflib.SequenceMatcher(None, each, plain).ratio() for each in close}
+    # Hardly anybody errs in the first letters: of those about as close, they decide.
+    best = [each for each in close if alike[each] > alike[close[0]] - _ABOUT_AS_CLOSE]
+    return max(best, key=lambda each: _begin_alike(each, plain), default="")
+
+
+def _begin_alike(one: str, other: str) -> int:
+    """How many letters they share from the first on."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def printable(text: str, longest: int = 200) -> str:

@@ -120,8 +120,8 @@ class _Cast:
         if preset is None:
             known = [each for each, is_ in self.presets.items() if _program(is_) in COSTUMES]
             raise CannotRehearse(
-                f"{self.request.name}: found the unknown agent {name[:40]!r}; "
-                f"allowed in a rehearsal: {', '.join(known)}"
+                f"{self.request.name}: there is no preset {name[:40]!r}; "
+                f"allowed in a rehearsal: {', '.join(sorted(known))}"
             )
         if preset.start[:1] == ("{arguments}",):
             return None

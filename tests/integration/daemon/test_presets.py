@@ -158,7 +158,7 @@ def test_the_command_line_fleet_files_steps_and_prompts_that_are_too_long(house:
     house.start()
     done = house.paddock("run", "--agent", "cluade", "--prompt", "x")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "the unknown preset 'cluade'; there are claude, aider, coder" in done.stderr
+    assert "there is no preset 'cluade'; there are aider, claude, coder" in done.stderr
     long = "echo long; : " + "x" * 200_000
     done = house.paddock("run", "--agent", "coder", "--prompt-file", "-", input=long)
     assert (done.returncode, done.stdout) == (0, "long\n"), done.stderr

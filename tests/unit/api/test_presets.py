@@ -69,13 +69,15 @@ def test_steps_may_be_agents() -> None:
     assert made.agents["one"].resume is not None and made.agents["three"].resume is None
 
 
-def test_the_nearest_name_comes_first() -> None:
+@pytest.mark.parametrize(
+    ("wrong", "near"), [("opncode", "opencode"), ("clod", "claude"), ("codx", "codex")]
+)
+def test_the_nearest_name_is_said_after_all_that_there_are(wrong: str, near: str) -> None:
     with pytest.raises(Declined) as declined:
-        fill(agent="opncode", prompt="p")
+        fill(agent=wrong, prompt="p")
     said = declined.value.message
-    assert said.startswith(
-        "a: agent: found the unknown preset 'opncode'; there are opencode, aider,"
-    )
+    assert said.startswith(f"a: agent: there is no preset '{wrong}'; there are aider, claude,")
+    assert said.endswith(f"; did you mean {near}?")
     with pytest.raises(Declined) as declined:
         fill(agent="zzz", prompt="p")
     assert "there are aider, claude" in declined.value.message

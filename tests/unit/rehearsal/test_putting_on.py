@@ -135,7 +135,7 @@ def test_agents_in_steps_have_a_part_each(tmp_path: Path, programs: Path) -> Non
     [
         (
             {"agent": "nobody"},
-            "a: found the unknown agent 'nobody'; allowed in a rehearsal: c",
+            "a: there is no preset 'nobody'; allowed in a rehearsal: aider, claude",
         ),
         ({"agent": "mine"}, "the preset mine runs 'mine', which has no stand-in; allowed: presets"),
         ({"agent": "far"}, "/opt/claude is not installed here; to get it: npm install"),
