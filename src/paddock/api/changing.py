@@ -134,6 +134,8 @@ async def _retry(desk: Desk, body: Again, run: Run) -> Submission:
     if before is None:
         if recipe is None:
             raise refused(f"{name} ({run.id}): how it was started is no longer known")
+        if r.REHEARSAL_LABEL in recipe.labels:
+            raise refused(f"{name} ({run.id}): a rehearsal cannot be retried; rehearse again")
         if recipe.stdin is not None:
             raise r.no_stdin_left(name)
         if SECRET_LABEL in recipe.labels:

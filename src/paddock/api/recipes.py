@@ -32,6 +32,7 @@ KEY_LABEL: Final = "key"
 FLEET_LABEL: Final = "fleet"
 WHILE_LABEL: Final = "while"
 DRIVER_LABEL: Final = "driver"
+REHEARSAL_LABEL: Final = "rehearsal"  # its program is a stand-in's, and goes with the rehearsal
 TOOLS_LABEL: Final = "tools"  # commands with walls of their own: [share, walls], as JSON
 LONGEST_PATH: Final = 4096
 NO_AGENTS: Final[Mapping[str, Agent]] = {}
@@ -134,6 +135,8 @@ def _work(request: RunRequest, agents: Mapping[str, Agent]) -> dict[str, str]:
         found[RESUME_LABEL] = resume_label(request.resume)
     if request.agent is not None:
         found[AGENT_LABEL] = agent_label(agents[OF_THE_RUN])
+    if request.program is not None or any(one.program is not None for one in request.steps):
+        found[REHEARSAL_LABEL] = "1"
     return found
 
 

@@ -2,8 +2,8 @@
 
 Only the program differs: it is a script of ours, by its path, that calls `stage`. What paddock does
 with a preset (its command, its resume form, its signs) stays as it is. And that path leads nowhere
-else: once the rehearsal's directory is gone, a retry of the run finds no program, instead of
-running the real one with the user's account.
+else once the rehearsal's directory is gone: a retry of the run, which the daemon refuses, could
+not run the real one with the user's account.
 """
 
 from __future__ import annotations

@@ -59,10 +59,10 @@ def test_one_agent_from_its_start_to_the_summary(house: House) -> None:
     assert run["group"].endswith("/rehearsal") and run["limit_bytes"] == 200 << 20
     assert list((house.places.state / "rehearsals").iterdir()) == []
     # The way to the program is gone with the rehearsal: a retry must not run the real one.
-    again = house.told("retry", run["id"])
-    (taken,) = again if isinstance(again, list) else [again]
-    (ended,) = house.ended([taken["id"]])
-    assert ended.outcome == "spawn_failed" and "/bin/claude: not found" in str(ended.because)
+    again = house.paddock("retry", run["id"])
+    assert (again.returncode, again.stdout) == (3, "")
+    assert "a rehearsal cannot be retried; rehearse again" in again.stderr
+    assert len(again.stderr.splitlines()) == 1 and len(house.told("ls", "--all")) == 1
 
 
 def test_a_fleet_file_whose_plain_commands_run_as_they_are(house: House) -> None:
