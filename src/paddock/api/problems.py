@@ -46,6 +46,11 @@ def large(message: str) -> Declined:
     return Declined(409, "large", message)
 
 
+def not_installed(message: str) -> Declined:
+    """The program of a preset, on this host."""
+    return Declined(409, "not_installed", message)
+
+
 def has_ended(message: str) -> Declined:
     return Declined(409, "ended", message)
 

@@ -32,6 +32,7 @@ from .bodies import MIB
 from .defaults import Given
 from .desk import PATIENCE_S, Desk
 from .ids import Found, find_ids, id_of
+from .installed import check_installed
 from .preflight import too_many
 from .presets import Filled, filled, uses_preset
 from .problems import bad_request, raise_any, refused, trouble
@@ -205,10 +206,21 @@ def _ground(
     given = _given(desk, body, every)
     desk.projects.look_at(_places(body, every))
     if any(map(uses_preset, every)):
-        for one in given.values():
-            one.presets()
+        _check_programs(desk, body, every, given)
     known = None if desk.facts.workspaces is None else desk.repositories
     return given, repositories.look(every, given, known)
+
+
+def _check_programs(
+    desk: Desk, body: Submit, every: Sequence[RunRequest], given: Mapping[str | None, Given]
+) -> None:
+    """Of those that run on this host; a container has its own."""
+    supervisor, environment = desk.supervisor, r.outside_environment(body.environment)
+    for profile, one in given.items():
+        of = [each for each in every if each.performance_profile == profile and uses_preset(each)]
+        usual, known = one.run.driver, (supervisor.default_driver, supervisor.drivers)
+        local = [each for each in of if r.driver_of(each, usual, *known) == "local"]
+        check_installed(local, one.presets(), environment)
 
 
 def _given(desk: Desk, body: Submit, every: Sequence[RunRequest]) -> dict[str | None, Given]:

@@ -69,6 +69,8 @@ def exit_code_of(error: ClientError) -> ExitCode:
 
     if error.code == "ambiguous":
         return ExitCode.BAD_USAGE
+    if error.code == "not_installed":
+        return ExitCode.NO_SUCH_COMMAND
     if error.code in ("lost", "late"):  # it went away, or hangs
         return ExitCode.NO_DAEMON
     match error:

@@ -32,6 +32,7 @@ class Preset:
 
     name: str
     about: str = ""
+    install: str = ""  # the command that installs its program, for people
     start: tuple[str, ...] = ()
     resume: tuple[str, ...] = ()  # empty: it begins again
     model: tuple[str, ...] = ()  # empty: it hears of it by PADDOCK_MODEL alone
@@ -45,6 +46,11 @@ class Preset:
     later: tuple[Sign, ...] = ()
     lost: tuple[Sign, ...] = ()
     source: str = "built in"
+
+    @property
+    def program(self) -> str:
+        """Empty where the run says which."""
+        return self.start[0] if self.start and "{" not in self.start[0] else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +82,12 @@ class Line:
 
 class Unfit(ValueError):
     """A preset cannot do what a run asks of it: why, in one line."""
+
+
+def how_to_get(preset: Preset) -> str:
+    """Why a run is refused whose program is not there, and what to do about it."""
+    hint = f"; to get it: {preset.install}" if preset.install else ""
+    return f"{preset.program} is not installed here{hint}"
 
 
 def start_line(preset: Preset, task: Task) -> tuple[Line, bool]:

@@ -243,6 +243,7 @@ def read_pattern(value: Value, allowed: str) -> str:
 _COMMAND: Final = (*PARTS, *WHOLE)
 PRESET_KINDS: Final[Mapping[str, Kind[Any]]] = {
     "about": Said(),
+    "install": Said(),
     "start": Words(tuple(name for name in _COMMAND if name != "again")),
     "resume": Words(_COMMAND),
     "model": ModelWords(),

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 from .kinds import Wrong
@@ -145,7 +145,14 @@ class _Reader:
                 self._say(name, key, found="it in a project's file", allowed=allowed)
             else:
                 said |= self._value(name, key, value)
-        return replace(begins, **said, source=str(self._table.places[name]))
+        made = replace(begins, **said, source=str(self._table.places[name]))
+        return made if "install" in said else replace(made, install=self._install(made, begins))
+
+    def _install(self, made: Preset, begins: Preset) -> str:
+        """It belongs to the program, which may be another one than that of `like`."""
+        program = PurePath(made.program).name
+        same = (each for each in (begins, *self._known.values()) if each.install)
+        return next((each.install for each in same if PurePath(each.program).name == program), "")
 
     def _value(self, name: str, key: str, value: Value) -> dict[str, Any]:
         field = _FIELDS.get(key, key)

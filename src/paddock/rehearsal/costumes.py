@@ -1,6 +1,6 @@
 """What each program needs to take the stand-in for its provider.
 
-Variables, and files in a home of its own. Also how to get the program where it is missing.
+Variables, and files in a home of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ _GIT: Final = "[user]\n\tname = paddock rehearsal\n\temail = rehearsal@localhost
 @dataclass(frozen=True, slots=True)
 class Costume:
     program: str
-    install: str
     variables: Callable[[], dict[str, str]]
     files: dict[str, str]  # below the home
 
@@ -107,23 +106,19 @@ _GEMINI: Final = json.dumps(
 )
 
 COSTUMES: Final[dict[str, Costume]] = {
-    "claude": Costume("claude", "npm install -g @anthropic-ai/claude-code", _claude, {}),
-    "codex": Costume(
-        "codex", "npm install -g @openai/codex", _nothing, {".codex/config.toml": _CODEX}
-    ),
+    "claude": Costume("claude", _claude, {}),
+    "codex": Costume("codex", _nothing, {".codex/config.toml": _CODEX}),
     "opencode": Costume(
         "opencode",
-        "npm install -g opencode-ai",
         lambda: {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_AUTOUPDATE": "1"},
         {".config/opencode/opencode.json": _OPENCODE},
     ),
     "gemini": Costume(
         "gemini",
-        "npm install -g @google/gemini-cli",
         _gemini,
         {".gemini/settings.json": _GEMINI},
     ),
-    "aider": Costume("aider", "python -m pip install aider-chat", _aider, {}),
+    "aider": Costume("aider", _aider, {}),
 }
 
 

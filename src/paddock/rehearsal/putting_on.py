@@ -20,7 +20,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from paddock.config.preset import Preset
+from paddock.config.preset import Preset, how_to_get
 from paddock.wire.run_request import RunRequest
 
 from .costumes import COSTUMES
@@ -127,7 +127,7 @@ class _Cast:
             return None
         costume = _costume(preset)
         path = self.request.env.get("PATH") or os.environ.get("PATH") or os.defpath
-        program = _found(preset.start[0], costume, path)
+        program = _found(preset, path)
         return _Member(preset, costume, program, _kept(self.request, preset))
 
 
@@ -146,11 +146,10 @@ def _program(preset: Preset) -> str:
     return PurePath(preset.start[0]).name if preset.start else ""
 
 
-def _found(name: str, agent: str, path: str) -> str:
-    program = shutil.which(name, path=path)
+def _found(preset: Preset, path: str) -> str:
+    program = shutil.which(preset.program, path=path)
     if program is None:
-        text = f"{name} is not installed here; to get it: {COSTUMES[agent].install}"
-        raise CannotRehearse(text, missing=True)
+        raise CannotRehearse(how_to_get(preset), missing=True)
     return str(Path(program).absolute())
 
 

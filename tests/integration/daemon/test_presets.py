@@ -44,6 +44,9 @@ agents:
     start: [sh, {CODER}, own, "-", "{{prompt}}"]
     model: null
     session: '^session id: (?P<session>\\S+)$'
+  unheard:
+    start: [unheard-of, "{{prompt}}"]
+    install: make it
 """
 LIMITED = (
     '[ $HOW = resume ] && echo went on && exit 0; echo "429 key=hush: try again in 1s"; exit 1'
@@ -191,6 +194,34 @@ def test_the_command_line_fleet_files_steps_and_prompts_that_are_too_long(house:
     done = house.paddock("run", "--agent", "coder", "--prompt", "echo hi")
     assert done.returncode == 2
     assert "config.yaml:4: agents.claude.start: found it in a project's file" in done.stderr
+
+
+def test_a_program_that_is_not_installed_is_refused_and_leaves_nothing(house: House) -> None:
+    house.start()
+    shop, programs = house.home / "shop", house.home / "programs"
+    for each in (shop, programs):
+        each.mkdir()
+    for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run(["git", *WHO, *words], cwd=shop, check=True)
+    branches = ["git", "for-each-ref", "--format=%(refname)"]
+    before = subprocess.check_output(branches, cwd=shop, text=True)
+    asks = ("run", "--agent", "unheard", "--prompt", "x", "--repo", str(shop))
+    done = house.paddock(*asks)
+    assert (done.returncode, done.stdout) == (127, ""), done.stderr
+    assert "unheard-of is not installed here; to get it: make it" in done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+    fleet = "runs: [{name: a, command: ['true']}, {name: b, agent: unheard, prompt: x}]"
+    (house.home / "fleet.yaml").write_text(fleet, encoding="utf-8")
+    done = house.paddock("fleet", "fleet.yaml")
+    assert done.returncode == 127 and "b: unheard-of is not installed here" in done.stderr
+    assert house.told("ls", "--all") == [] and house.told("workspace", "ls") == []
+    assert subprocess.check_output(branches, cwd=shop, text=True) == before
+
+    (programs / "unheard-of").write_text("#!/bin/sh\necho $1\n", encoding="utf-8")
+    (programs / "unheard-of").chmod(0o755)
+    path = f"PATH={programs}:{house.env['PATH']}"
+    done = house.paddock("run", "--agent", "unheard", "--prompt", "heard", "--env", path)
+    assert (done.returncode, done.stdout) == (0, "heard\n"), done.stderr
 
 
 def test_ten_issues_end_on_ten_branches_of_one_repository(tmp_path: Path) -> None:

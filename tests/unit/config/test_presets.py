@@ -10,7 +10,7 @@ import pytest
 from paddock.config.layers import settings_of
 from paddock.config.mistakes import ConfigError
 from paddock.config.patterns import BadPattern, compiled
-from paddock.config.preset import Preset, Task, Unfit, resume_line, start_line
+from paddock.config.preset import Preset, Task, Unfit, how_to_get, resume_line, start_line
 from paddock.config.preset_kinds import PRESET_KINDS
 from paddock.config.preset_reading import built_in
 from tests.architecture.source import PROJECT
@@ -40,6 +40,23 @@ def mistakes(path: Path, text: str, *, project: str = "") -> list[str]:
 def test_six_ship() -> None:
     assert tuple(built_in()) == NAMES
     assert all(each.source == "built in" and each.about for each in built_in().values())
+
+
+def test_how_to_get_it_belongs_to_the_program(tmp_path: Path) -> None:
+    text = """agents:
+  careful: {like: claude}
+  far: {start: [/opt/claude, "{prompt}"]}
+  other: {like: claude, start: [other, "{session}", "{model}", "{prompt}"]}
+  own: {like: other, install: make other}
+  silent: {like: claude, install: null}
+"""
+    found = presets(tmp_path, text)
+    claude = "npm install -g @anthropic-ai/claude-code"
+    hints = {name: found[name].install for name in ("careful", "far", "other", "own", "silent")}
+    said = {"careful": claude, "far": claude, "other": "", "own": "make other", "silent": ""}
+    assert hints == said
+    assert how_to_get(found["other"]) == "other is not installed here"
+    assert all(each.install for each in built_in().values() if each.program)
 
 
 @pytest.mark.parametrize("name", NAMES)

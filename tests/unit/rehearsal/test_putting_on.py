@@ -138,7 +138,7 @@ def test_agents_in_steps_have_a_part_each(tmp_path: Path, programs: Path) -> Non
             "a: there is no preset 'nobody'; allowed in a rehearsal: aider, claude",
         ),
         ({"agent": "mine"}, "the preset mine runs 'mine', which has no stand-in; allowed: presets"),
-        ({"agent": "far"}, "/opt/claude is not installed here; to get it: npm install"),
+        ({"agent": "far"}, "/opt/claude is not installed here; to get it: ask"),
         ({"driver": "container"}, "a: found the driver container; allowed in a rehearsal: local"),
         ({"env": {"PATH": "/nowhere"}}, "claude is not installed here; to get it: npm install -g"),
     ],
@@ -148,7 +148,7 @@ def test_what_cannot_be_rehearsed_is_refused_in_one_line(
 ) -> None:
     own = {
         "mine": Preset(name="mine", start=("mine", "{prompt}")),
-        "far": Preset(name="far", start=("/opt/claude", "{prompt}")),
+        "far": Preset(name="far", start=("/opt/claude", "{prompt}"), install="ask"),
     }
     with pytest.raises(CannotRehearse) as caught:
         prepared(tmp_path, a_request(programs, **more), own)
