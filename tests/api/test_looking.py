@@ -12,8 +12,9 @@ from paddock.client import BadRequest, Client, NotFound, Refused
 from paddock.core.breaker import Closed, Open
 from paddock.core.events import Sampled
 from paddock.core.run import Attempt
+from paddock.wire.views import RunView
 from tests.kit.desk import ServedDesk, a_desk, an_agent
-from tests.kit.factories import a_host, a_policy
+from tests.kit.factories import a_host, a_policy, with_parts
 from tests.kit.raw_http import ask
 from tests.kit.waiting import until
 
@@ -120,6 +121,22 @@ def test_nobody_is_told_to_have_used_more_than_its_wall(desk: ServedDesk, client
     client.wait([run.id])
     [view] = client.learned()
     assert (view.peak_bytes, view.limit_bytes) == (256 << 20, 256 << 20)
+
+
+def has_been_tried(run: RunView) -> bool:
+    return run.state == "queued" and run.attempt == 1
+
+
+def test_the_peak_of_an_earlier_attempt_is_not_forgotten(tmp_path: Path) -> None:
+    patient = with_parts(a_policy(), retry={"first_s": 600.0, "longest_s": 600.0})
+    with a_desk(tmp_path, policy=patient) as desk, desk.client() as client:
+        eats = an_agent("eats", "use=64M", "exit=1", retries=1)
+        [run] = client.submit(desk.order(eats)).runs
+        until(lambda: has_been_tried(client.run(run.id)), within_s=60)
+        assert client.run(run.id).peak_bytes == 64 << 20
+        client.kill([run.id])
+        [ended] = client.wait([run.id])
+        assert (ended.outcome, ended.peak_bytes) == ("cancelled", 64 << 20)
 
 
 def test_breakers_are_told_and_can_be_reset(desk: ServedDesk, client: Client) -> None:

@@ -96,9 +96,11 @@ def run_view(supervisor: Supervisor, run: Run, *, told: bool = True) -> RunView:
 
 
 def _peak(fleet: Fleet, run: Run) -> int | None:
+    """The largest of all its attempts; of a run from an older store only the last is known."""
+    last = fleet.demand.peak_of(run.id) if run.id in fleet.demand else None
     if isinstance(run.state, Ended):
-        return run.state.peak_bytes
-    return fleet.demand.peak_of(run.id) if run.id in fleet.demand else None
+        last = run.state.peak_bytes
+    return max(run.peak_bytes, last or 0) or last
 
 
 def _in_line(fleet: Fleet, run: Run, *, told: bool) -> tuple[int | None, str | None]:

@@ -16,7 +16,7 @@ class _Held:
     limit_bytes: int
     used_bytes: int = 0
     young: bool = True
-    peak_bytes: int = 0  # of what was sampled
+    peak_bytes: int = 0  # of what was sampled, and the kernel's own at the end
 
     @property
     def fixed_bytes(self) -> int:
@@ -87,7 +87,8 @@ class Demand:
         self._members.setdefault(group, set()).add(run)
         self._set(self.sums.plus(self._sums_of(held)))
 
-    def leave(self, run: str) -> None:
+    def leave(self, run: str) -> int:
+        """What it held at most."""
         held = self._held.pop(run)
         self._members[held.group].discard(run)
         if not self._members[held.group]:
@@ -96,6 +97,7 @@ class Demand:
         self._changes += 1
         if self._changes >= 256 or not self._held:
             self._recount()  # floating sums drift by rounding; a recount now and then ends it
+        return held.peak_bytes
 
     def use(self, run: str, used_bytes: int) -> None:
         held = self._held[run]
@@ -161,6 +163,9 @@ class Demand:
 
     def peak_of(self, run: str) -> int:
         return self._held[run].peak_bytes
+
+    def saw_peak(self, run: str, peak_bytes: int) -> None:
+        self._held[run].peak_bytes = peak_bytes
 
     def is_young(self, run: str) -> bool:
         return self._held[run].young

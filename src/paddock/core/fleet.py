@@ -196,6 +196,7 @@ class Fleet:
     def saw_peak(self, run: Run, peak_bytes: int) -> None:
         """The kernel's own peak: a burst between two samples is a burst all the same."""
         if peak_bytes > self.demand.peak_of(run.id):
+            self.demand.saw_peak(run.id, peak_bytes)
             burst_s = self.policy.sizing.burst_s
             size = self.group(run.spec.group).size
             size.observe(peak_bytes, seconds=burst_s, at=self.now)
@@ -271,7 +272,8 @@ class Fleet:
             after = self._leave_queue(run, state, after)
         elif isinstance(state, Live) and not after.live:
             self._observe(run)
-            self.demand.leave(run.id)
+            peak_bytes = max(run.peak_bytes, self.demand.leave(run.id))
+            after = replace(after, peak_bytes=peak_bytes)
             del self.live[run.id]
             self.stir()
             self.stopping.pop(run.id, None)

@@ -293,7 +293,7 @@ def conclude(
         _requeue(fleet, replace(run, limit_bytes=retry.limit_bytes), verdict, delay_s=retry.delay_s)
     else:
         how = ended or Exit()
-        peak = max(fleet.demand.peak_of(run.id), how.peak_bytes or 0) or None
+        peak = fleet.demand.peak_of(run.id) or None
         end = Ended(fleet.now, verdict.outcome, verdict.because, how.code, how.signal, peak)
         _end(fleet, run, end)
     _teach(fleet, run, verdict, ran_s=ran_s, wall_bytes=wall_bytes)

@@ -236,6 +236,7 @@ class Run(Struct, frozen=True):
     in_doubt: bool = False  # how an attempt at the present step ended is not known
     tries_before: int = 0  # what had gone wrong when the present step began
     repository_factor: float = 1.0  # where its size was found out after the fetch
+    peak_bytes: int = 0  # the largest of all attempts that are over, as far as it was seen
 
     @property
     def id(self) -> str:

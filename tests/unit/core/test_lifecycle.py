@@ -302,6 +302,22 @@ def test_an_event_from_the_past_does_not_turn_the_clock_back() -> None:
     assert yard.in_state("a", type(yard.state("a"))).since_at == 100.0
 
 
+def test_the_peak_of_a_run_is_the_largest_of_all_its_attempts() -> None:
+    yard = running(retries=2)
+    yard.sample(a="1G")
+    yard.end("a", 1, peak_bytes=GIB // 2)  # less than was sampled
+    assert (yard["a"].attempts, yard["a"].peak_bytes) == (1, GIB)
+    yard.advance(60)
+    yard.confirm("a")
+    yard.end("a", 1, peak_bytes=GIB * 3 // 2)  # between two samples
+    yard.advance(60)
+    yard.confirm("a")
+    yard.sample(a="64M")
+    yard.end("a", 0)
+    assert (yard["a"].attempts, yard["a"].peak_bytes) == (3, GIB * 3 // 2)
+    assert yard.in_state("a", Ended).peak_bytes == 64 << 20  # of the last one alone
+
+
 def test_durations_of_good_runs_are_learned() -> None:
     yard = Yard(a_policy())
     for number in range(10):
