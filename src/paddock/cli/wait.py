@@ -16,7 +16,10 @@ from .printing import echo_json, note
 from .staying import ASK_S, Staying
 
 if TYPE_CHECKING:
-    from paddock.wire.views import RunView
+    from collections.abc import Iterable
+
+    from paddock.client import Client
+    from paddock.wire.views import BreakerView, RunView
 
 
 @click.command("wait")
@@ -31,7 +34,7 @@ def command(
 
     The runs are chosen now: one of the same name that is submitted later is not waited for. Of a
     fleet (--fleet) also those count that have ended already, and of one that was retried the last.
-    Interrupted it leaves the runs alone.
+    Interrupted it leaves the runs alone. A run that a breaker holds up is told once, on stderr.
 
     \b
     Examples:
@@ -41,8 +44,9 @@ def command(
     """
     if bool(runs) == (fleet is not None):
         raise CommandError("which runs? Name them, or say --fleet NAME; not both")
-    ids = _ids(runs, fleet)
-    found = _until_ended(ids, timeout_s)
+    breakers = Breakers()
+    ids = _ids(runs, fleet, breakers)
+    found = _until_ended(ids, timeout_s, breakers)
     if as_json:
         echo_json([found[run] for run in ids])
     late = [run.name for run in found.values() if run.state != "ended"]
@@ -55,14 +59,39 @@ def command(
     return code_of_all(found.values())
 
 
-def _ids(runs: tuple[str, ...], fleet: str | None) -> list[str]:
+class Breakers:
+    """Says which runs a breaker holds up, once for each group: one of them is told, not fifty."""
+
+    def __init__(self) -> None:
+        self._told: set[str] = set()
+
+    def tell(self, client: Client, views: Iterable[RunView]) -> None:
+        waiting = [view for view in views if view.place is not None and view.state == "queued"]
+        if all(view.group in self._told for view in waiting):
+            return
+        known = {breaker.group: breaker for breaker in client.breakers()}
+        for view in waiting:
+            breaker = known.get(view.group)
+            if view.group not in self._told and breaker is not None and _holds(breaker):
+                self._told.add(view.group)
+                note(f"{view.name} is queued: {view.waits_for or view.sentence}")
+
+
+def _holds(breaker: BreakerView) -> bool:
+    return breaker.state == "open" or (breaker.state == "half_open" and breaker.probe is not None)
+
+
+def _ids(runs: tuple[str, ...], fleet: str | None, breakers: Breakers) -> list[str]:
     with connected() as client:
         if fleet is not None:
-            return [run.id for run in client.wait(fleet=fleet, timeout_s=0.0)]
-        return list(dict.fromkeys(client.run(run).id for run in runs))
+            views = list(client.wait(fleet=fleet, timeout_s=0.0))
+        else:
+            views = [client.run(run) for run in runs]
+        breakers.tell(client, views)
+        return list(dict.fromkeys(view.id for view in views))
 
 
-def _until_ended(ids: list[str], timeout_s: float | None) -> dict[str, RunView]:
+def _until_ended(ids: list[str], timeout_s: float | None, breakers: Breakers) -> dict[str, RunView]:
     from paddock.client.errors import ClientError
 
     until = None if timeout_s is None else time.monotonic() + timeout_s
@@ -76,5 +105,6 @@ def _until_ended(ids: list[str], timeout_s: float | None) -> dict[str, RunView]:
                 found |= {view.id: view for view in views}
                 if all(view.state == "ended" for view in views) or left_s <= 0:
                     return found
+                daemon.ask(lambda client: breakers.tell(client, views))  # noqa: B023
     except ClientError as error:
         raise explained(error) from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from paddock.cli.ends import OUTCOMES
@@ -355,6 +357,24 @@ def test_wait_gives_up_in_time(paddock: Paddock, daemon: FakeDaemon) -> None:
     daemon.add("a")
     called = paddock("wait", "--timeout", "10ms", "a")
     assert (called.code, called.err) == (1, "paddock: not ended in time: a\n")
+
+
+def test_wait_says_once_that_a_breaker_holds_a_run_up(paddock: Paddock, daemon: FakeDaemon) -> None:
+    why = "at place 1 in the queue: the breaker of coder is open after 3 failures"
+    daemon.open_breakers = [
+        BreakerView(group="coder", state="open", failures=3),
+        BreakerView(group="other", state="closed", failures=1),
+        BreakerView(group="probed", state="half_open", failures=3),
+    ]
+    facts: dict[str, Any] = {"state": "queued", "place": 1, "waits_for": why}
+    # It needs itself, so that it stays where it is however often somebody looks.
+    for number, group in enumerate(("coder", "coder", "other", "probed"), start=1):
+        daemon.add(f"r{number}", group=group, needs=(f"r000{number}",), **facts)
+    called = paddock("wait", "--timeout", "10ms", "r1", "r2", "r3", "r4")
+    assert called.code == 1
+    assert (
+        called.err == f"paddock: r1 is queued: {why}\npaddock: not ended in time: r1, r2, r3, r4\n"
+    )
 
 
 def test_wait_for_an_unknown_run_is_exit_4(paddock: Paddock) -> None:
