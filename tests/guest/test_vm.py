@@ -38,7 +38,9 @@ def test_what_needs_a_guest_passes_in_one(
 
 def run_pytest(pid1: Pid1, chosen: str, report: Path) -> Answer:
     plugins = ("-p", "no:cacheprovider", "-p", "pytest_timeout", "-p", "pytest_rerunfailures")
-    options = ("-v", "--reruns=2", "--junitxml=/run/guest/junit.xml", "-m", chosen)
+    # Emulated, and beside whatever else runs: what takes seconds on a machine takes minutes here.
+    patient = ("--reruns=2", "-o", "timeout=600")
+    options = ("-v", *patient, "--junitxml=/run/guest/junit.xml", "-m", chosen)
     # A guest lacks nothing, so inside it every skip is a failure, as in CI. And plugins that these
     # tests have no use for took 20 s to load and rewrite under emulation.
     guest = Guest(pid1, env={"CI": "true", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
