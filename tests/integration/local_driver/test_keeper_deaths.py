@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+from contextlib import suppress
 
 from paddock.core.events import AttemptLost, Emptied, Exited, SpawnFailed, Started
 from paddock.core.run import Attempt
@@ -134,6 +135,7 @@ def cut_connections() -> None:
     """Ours to the keeper, as if it had dropped us."""
     for number, what in leaks.descriptors().items():
         if what.startswith("socket:"):
-            with socket.socket(fileno=os.dup(int(number))) as line:
+            with socket.socket(fileno=os.dup(int(number))) as line, suppress(OSError):
+                # Others in this process may have no peer, and that is none of our business.
                 if str(line.getpeername()).endswith("keeper.sock"):
                     line.shutdown(socket.SHUT_RDWR)

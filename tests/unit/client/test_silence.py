@@ -23,10 +23,11 @@ def a_daemon(places: Places, *lives: Callable[[socket.socket], None]) -> Iterato
 
     def live() -> None:
         for life in lives:
-            places.socket.unlink(missing_ok=True)
+            new = places.state / "new"
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
-                server.bind(str(places.socket))
+                server.bind(str(new))
                 server.listen()
+                new.rename(places.socket)  # as a daemon does it: the name is never gone
                 ready.set()
                 line, _ = server.accept()
             with line:
