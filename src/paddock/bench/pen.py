@@ -22,6 +22,7 @@ from paddock.client import Client
 from paddock.client.errors import ClientError
 from paddock.config.places import Places, find_places
 from paddock.drivers.local.keeper.members import look_at
+from paddock.rescue.records import Records, read_home
 from paddock.wire.run_request import RunRequest
 from paddock.wire.views import DaemonView, RunView, Submission, Submit
 
@@ -94,7 +95,8 @@ class Pen:
             return client.wait(list(ids), timeout_s=timeout_s)
 
     def end(self) -> None:
-        """Whatever went wrong: nothing of it is left."""
+        """Whatever went wrong: nothing of it is left, not even the cgroup it lived in."""
+        home = read_home(Records(str(self.places.state)))
         with suppress(subprocess.TimeoutExpired):
             self._call(*PADDOCK, "daemon", "stop", "--kill")
         give_up_at = time.monotonic() + ENDS_WITHIN_S
@@ -104,6 +106,8 @@ class Pen:
         for pid in sorted(left, key=lambda pid: b"keeper" not in left[pid]):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        if home is not None:
+            home.group.remove()
         shutil.rmtree(self.home, ignore_errors=True)
 
     def _call(self, *words: str) -> subprocess.CompletedProcess[str]:

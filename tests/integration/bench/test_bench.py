@@ -16,8 +16,10 @@ import pytest
 from paddock.bench import report
 from paddock.bench.bare import run_bare
 from paddock.bench.ceiling import NAME, label_of
+from paddock.bench.pen import a_pen
 from paddock.cgroups.mounts import directories_of
 from paddock.config.places import Places
+from paddock.rescue.records import Records, read_home
 from tests.kit import leaks
 from tests.kit.waiting import until
 
@@ -222,6 +224,14 @@ def test_a_command_that_is_not_there_is_said(yard: Yard) -> None:
     found = yard.report("stress", "--agents", "1", "--memory", "64M", "--agent", "no-such-program")
     assert "no-such-program" in found.cells[0].verdict
     assert figure(found.cells[0], "completed") == 0
+
+
+def test_no_cgroup_of_its_paddock_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PADDOCK_STATE", str(tmp_path / "state"))
+    with a_pen("") as pen:
+        home = read_home(Records(str(pen.places.state)))
+        assert home is not None and home.group.exists()
+    assert not home.group.exists()
 
 
 def test_bare_runs_are_sampled_and_leave_nothing(tmp_path: Path) -> None:
