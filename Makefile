@@ -65,7 +65,7 @@ fmt: setup ## format, and mend what lint can mend
 	$(BIN)/ruff check --fix .
 
 bench: setup ## run every benchmark in bench/
-	@tools/needs parallel:parallel
+	@tools/needs parallel:parallel s6-log:s6 multilog:daemontools svlogd:runit
 	@for script in bench/bench_*.py; do \
 	  [ -e "$$script" ] || { echo "no benchmarks yet"; break; }; \
 	  echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
