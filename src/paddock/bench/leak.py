@@ -17,7 +17,7 @@ from itertools import combinations
 from statistics import NormalDist, fmean, median
 from typing import Final, NamedTuple
 
-from paddock.core.units import format_duration, format_size
+from paddock.core.units import format_size
 
 BLOCKS: Final = (6, 12, 24)
 FEWEST: Final = 30  # samples
@@ -104,14 +104,6 @@ def _from_end_to_end(lows: Sequence[Sample]) -> float:
 def _rises(one: _Scale, least_bytes_per_s: float) -> bool:
     lasts = one.in_halves >= LASTS * one.whole
     return one.low > 0 and one.slope >= least_bytes_per_s and lasts
-
-
-def until_full(judged: Judged, *, used_bytes: float, limit_bytes: float) -> str | None:
-    """When a leak comes to its wall, for a sentence; None where there is no leak."""
-    if judged.verdict is not Verdict.LEAK:
-        return None
-    left = max(0.0, limit_bytes - used_bytes) / judged.slope_bytes_per_s
-    return f"at its limit of {format_size(round(limit_bytes))} in {format_duration(left)}"
 
 
 def _lows(samples: Sequence[Sample], blocks: int) -> list[Sample]:

@@ -7,32 +7,33 @@ thread says them. The loop then does the rest, and gives whatever was not given 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 from paddock.core.actions import Refuse
 from paddock.supervisor.thoughts import Thought
 
 
-class EarlyAnswer:
+class EarlyAnswer(ABC):
     """An `Answer` that can be given so. `give` is called only for a step that is kept and was not
     refused, `set_result` or `set_exception` at the end in any case."""
 
-    def done(self) -> bool:
-        raise NotImplementedError
+    @abstractmethod
+    def done(self) -> bool: ...
 
-    def set_result(self, refused: Sequence[Refuse], /) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def set_result(self, refused: Sequence[Refuse], /) -> None: ...
 
-    def set_exception(self, error: BaseException, /) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def set_exception(self, error: BaseException, /) -> None: ...
 
+    @abstractmethod
     def prepare(self) -> None:
         """In the loop's thread, perhaps more than once, or too late. Never raises."""
-        raise NotImplementedError
 
+    @abstractmethod
     def give(self) -> None:
         """In the store's thread, when it is kept; if it was prepared in time. Never raises."""
-        raise NotImplementedError
 
 
 class EarlyAnswers:
