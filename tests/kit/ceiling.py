@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from paddock.bench.ceiling import JOIN
 from paddock.cgroups.group import Group, Walls
 from paddock.cgroups.mounts import UNIFIED, directories_of, top_of
 from paddock.cgroups.use import held_bytes
@@ -23,8 +24,6 @@ from tests.kit.waiting import until
 
 MIB = 2**20
 AGENTS = Path(__file__).parent / "agents"
-# Joins before it becomes the program, so that nothing of it is counted elsewhere.
-JOIN = 'for file in $0; do echo 0 >"$file" || exit 99; done; exec "$@"'
 
 
 class Ceiling:

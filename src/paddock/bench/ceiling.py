@@ -25,7 +25,7 @@ from paddock.drivers.local.keeper.members import look_at
 NAME: Final = "paddock-bench-"
 GONE_S: Final = 30.0  # for what was killed to leave
 # Joins before it becomes the program, so that nothing of it is counted elsewhere.
-_JOIN: Final = 'for file in $0; do echo 0 >"$file" || exit 99; done; exec "$@"'
+JOIN: Final = 'for file in $0; do echo 0 >"$file" || exit 99; done; exec "$@"'
 
 
 class NoCeiling(Exception):
@@ -42,7 +42,7 @@ class Ceiling:
     @property
     def join(self) -> tuple[str, ...]:
         """What to put before a command that is to run in here."""
-        return ("/bin/sh", "-c", _JOIN, " ".join(self._inside.procs))
+        return ("/bin/sh", "-c", JOIN, " ".join(self._inside.procs))
 
     def used_bytes(self) -> int:
         return self._group.used_bytes()
