@@ -92,6 +92,10 @@ class Driver(Protocol):
     def used_bytes(self) -> Mapping[Attempt, int]:
         """One look at all attempts, so that a tick costs one call."""
 
+    def cpu_s(self) -> Mapping[Attempt, float]:
+        """CPU time that each has used so far; only looked at when somebody wants to know. Who
+        cannot be told is left out."""
+
     def adopt(self, tell: Callable[[Event], None]) -> frozenset[Attempt]:
         """After a restart: the attempts still there; from now on they report through `tell`.
 

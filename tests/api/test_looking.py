@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from paddock import __version__
+from paddock.api import views_of
 from paddock.client import BadRequest, Client, NotFound, Refused
 from paddock.core.breaker import Closed, Open
 from paddock.core.events import Sampled
+from paddock.core.policy import LadderPolicy
 from paddock.core.run import Attempt
 from paddock.wire.views import RunView
 from tests.kit.desk import ServedDesk, a_desk, an_agent
@@ -100,6 +102,32 @@ def test_memory_is_told_for_each_that_holds_some(desk: ServedDesk, client: Clien
     [view] = client.memory()
     assert (view.name, view.used_bytes, view.limit_bytes) == ("eats", GIB, 2 * GIB)
     assert client.run("eats").memory_bytes == GIB
+    assert view.cpu_s == 0.0, "pretending costs nothing"
+    assert view.recent_bytes == (), "nobody asked for it"
+
+
+def test_the_last_minute_of_an_agent_is_told_to_whoever_asks(
+    desk: ServedDesk, client: Client
+) -> None:
+    [run] = client.submit(desk.order(an_agent("eats", "sleep=60"))).runs
+    until(lambda: client.run(run.id).state == "running")
+    desk.recent_bytes[Attempt(run.id, 1)] = (1, 2, GIB)
+    assert client.memory(recent=True)[0].recent_bytes == (1, 2, GIB)
+    assert client.memory()[0].recent_bytes == ()
+
+
+def test_the_ladder_tells_where_its_steps_are(desk: ServedDesk, client: Client) -> None:
+    until(lambda: client.status().host is not None)
+    host = client.status().host
+    assert host is not None
+    assert list(host.rungs) == ["skip_low", "queue", "preempt", "emergency"]
+    assert host.rungs["skip_low"] == desk.policy.ladder.skip_low
+
+
+def test_on_a_small_host_the_floors_in_bytes_are_the_steps() -> None:
+    rungs = views_of.rungs_of(LadderPolicy(), total_bytes=1 * GIB)
+    assert rungs["skip_low"] == 37.5, "640 MiB of 1 GiB are to stay free"
+    assert list(rungs.values()) == sorted(rungs.values())
 
 
 def test_what_was_learned_is_told_by_group(desk: ServedDesk, client: Client) -> None:

@@ -95,7 +95,12 @@ SHAPES: dict[str, Any] = {
     ),
     "StatusView": v.StatusView(
         host=v.HostView(
-            total_bytes=10, available_bytes=5, used_percent=50.0, ladder="calm", because="x"
+            total_bytes=10,
+            available_bytes=5,
+            used_percent=50.0,
+            ladder="calm",
+            because="x",
+            rungs={"queue": 80.0},
         ),
         fleet=v.FleetView(limit_bytes=8, expected_bytes=4, used_bytes=2, max_agents=5),
         counts={"queued": 1},
@@ -118,6 +123,8 @@ SHAPES: dict[str, Any] = {
         limit_bytes=3,
         soft_limit_bytes=2,
         peak_bytes=2,
+        cpu_s=1.5,
+        recent_bytes=(1, 2),
     ),
     "LearnedView": v.LearnedView(
         group="coder", attempts=12, typical_bytes=5, peak_bytes=9, limit_bytes=10

@@ -23,6 +23,7 @@ from paddock.client import Client
 from paddock.config.places import Places
 from paddock.core.events import Host, Sampled
 from paddock.core.policy import Policy
+from paddock.core.run import Attempt
 from paddock.drivers.fake.driver import FakeDriver
 from paddock.logs.output import OutputStore
 from paddock.ports import Recipe, Store
@@ -60,6 +61,7 @@ class ServedDesk:
         self.room: Room | None = room or Room(self.places.state / "workspaces", idle_days=0)
         self.listen: str | None = None
         self.stops: list[bool] = []
+        self.recent_bytes: dict[Attempt, tuple[int, ...]] = {}
         self.beats: list[tuple[str, Recipe]] = []
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._live, name="served desk")
@@ -104,6 +106,7 @@ class ServedDesk:
             stop=lambda *, kill: self.stops.append(kill),
             beat_while=lambda name, recipe: self.beats.append((name, recipe)),
             notices=self.output.notices,
+            recent_bytes=lambda attempt: self.recent_bytes.get(attempt, ()),
             workspaces=self.room,
         )
         self.server = ApiServer(self.supervisor, facts, self.output)

@@ -13,7 +13,7 @@ from typing import Final, Protocol, TypeVar
 
 from paddock import __version__
 from paddock.config.places import Places
-from paddock.core.run import Run
+from paddock.core.run import Attempt, Run
 from paddock.logs.bells import Bell
 from paddock.logs.shelf import Missing, Piece
 from paddock.ports import Recipe
@@ -78,6 +78,10 @@ def _no_box(run: str) -> dict[str, str] | None:  # noqa: ARG001
     return None
 
 
+def _no_curve(attempt: Attempt) -> tuple[int, ...]:  # noqa: ARG001
+    return ()
+
+
 def _no_notices() -> tuple[str, ...]:
     return ()
 
@@ -99,6 +103,8 @@ class Facts:
     # `Endings.beat_while`: a heartbeat goes when the runs of its submission have ended.
     beat_while: Callable[[str, Recipe], None] = _no_beats
     black_box: Callable[[str], dict[str, str] | None] = _no_box
+    # What it used in each second of the last minute.
+    recent_bytes: Callable[[Attempt], tuple[int, ...]] = _no_curve
     notices: Callable[[], tuple[str, ...]] = _no_notices
     workspaces: Room | None = None  # without: no run has a repository
     started_at: float = field(default_factory=time.monotonic)

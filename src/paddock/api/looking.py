@@ -69,8 +69,13 @@ async def why(desk: Desk, asked: Asked) -> WhyView:
     return WhyView(sentence=sentence(desk.supervisor.fleet, found), black_box=box)
 
 
-async def memory(desk: Desk, _asked: Asked) -> tuple[MemoryView, ...]:
-    return views_of.memory_views(desk.supervisor.fleet)
+async def memory(desk: Desk, asked: Asked) -> tuple[MemoryView, ...]:
+    """CPU time is read here and not at every look: only dashboards ask for it."""
+    supervisor = desk.supervisor
+    recent = desk.facts.recent_bytes if asked.flag("recent") else None
+    return views_of.memory_views(
+        supervisor.fleet, cpu_s=supervisor.hands.cpu_s(), recent_bytes=recent
+    )
 
 
 async def learned(desk: Desk, _asked: Asked) -> tuple[LearnedView, ...]:

@@ -165,7 +165,14 @@ ROUTES: Final = (
         takes=v.Kill,
         problems=_OF_RUN,
     ),
-    Route("GET", "/v1/memory", looking.memory, "Use of each agent.", list[v.MemoryView]),
+    Route(
+        "GET",
+        "/v1/memory",
+        looking.memory,
+        "Use of each agent.",
+        list[v.MemoryView],
+        query=(Query("recent", "boolean", "with what it used in each second of the last minute"),),
+    ),
     Route(
         "GET", "/v1/learned", looking.learned, "What groups were seen to use.", list[v.LearnedView]
     ),

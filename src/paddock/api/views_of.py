@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final, cast
 
@@ -12,7 +12,8 @@ from paddock.core.explain import sentence, waiting
 from paddock.core.fleet import Fleet
 from paddock.core.group import Group
 from paddock.core.heartbeat import Heartbeat
-from paddock.core.run import Ended, Live, Queued, Run, Running, State, StepDone
+from paddock.core.policy import LadderPolicy
+from paddock.core.run import Attempt, Ended, Live, Queued, Run, Running, State, StepDone
 from paddock.core.steps import has_more
 from paddock.ports import Move
 from paddock.supervisor.clock import Clock
@@ -176,7 +177,22 @@ def _host(fleet: Fleet) -> HostView | None:
         ladder=fleet.ladder.rung.name.lower(),
         because=fleet.ladder.because,
         swap_percent=host.swap_percent,
+        rungs=rungs_of(fleet.policy.ladder, host.total_bytes),
     )
+
+
+def rungs_of(ladder: LadderPolicy, total_bytes: int) -> dict[str, float]:
+    """On a small host the floors in bytes are met before the percents are."""
+    steps = {
+        "skip_low": (ladder.skip_low, ladder.skip_low_free_bytes),
+        "queue": (ladder.queue, ladder.queue_free_bytes),
+        "preempt": (ladder.preempt, ladder.preempt_free_bytes),
+        "emergency": (ladder.emergency, ladder.emergency_free_bytes),
+    }
+    return {
+        name: round(min(percent, 100.0 - 100.0 * floor_bytes / max(total_bytes, 1)), 1)
+        for name, (percent, floor_bytes) in steps.items()
+    }
 
 
 def _counts(supervisor: Supervisor) -> dict[str, int]:
@@ -238,7 +254,12 @@ def _last_runs(fleet: Fleet) -> dict[str, str]:
     return {group: run.spec.name for group, run in newest.items()}
 
 
-def memory_views(fleet: Fleet) -> tuple[MemoryView, ...]:
+def memory_views(
+    fleet: Fleet,
+    *,
+    cpu_s: Mapping[Attempt, float],
+    recent_bytes: Callable[[Attempt], tuple[int, ...]] | None = None,
+) -> tuple[MemoryView, ...]:
     return tuple(
         MemoryView(
             id=run.id,
@@ -249,6 +270,8 @@ def memory_views(fleet: Fleet) -> tuple[MemoryView, ...]:
             limit_bytes=run.limit_bytes,
             soft_limit_bytes=run.soft_limit_bytes,
             peak_bytes=fleet.demand.peak_of(run.id),
+            cpu_s=cpu_s.get(run.attempt),
+            recent_bytes=recent_bytes(run.attempt) if recent_bytes else (),
         )
         for run in fleet.live_runs()
     )

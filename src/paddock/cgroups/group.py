@@ -65,6 +65,9 @@ class Group(Protocol):
     def used_bytes(self) -> int:
         """What could not be reclaimed: no page cache."""
 
+    def cpu_s(self) -> float | None:
+        """CPU time since it was made, by all that were ever in it; None: not counted here."""
+
     def counters(self) -> Counters: ...
 
     def peak_bytes(self) -> int | None:

@@ -111,6 +111,11 @@ class Group1:
         found = table(read(f"{self.path}/memory.stat"))
         return sum(found.get(name, 0) for name in HELD)
 
+    def cpu_s(self) -> float | None:
+        """Nearly everywhere `cpu` and `cpuacct` are one directory; where not, it is not known."""
+        used_ns = number(read_or_empty(f"{self._directories.get('cpu', '')}/cpuacct.usage"))
+        return None if used_ns is None else used_ns / 1e9
+
     def counters(self) -> Counters:
         read(f"{self.path}/memory.oom_control")  # raises where there is no such cgroup
         stat = table(read_or_empty(f"{self.path}/memory.stat"))

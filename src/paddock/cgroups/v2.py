@@ -87,6 +87,11 @@ class Group2:
         found = table(read(f"{self.path}/memory.stat"))
         return sum(found.get(name, 0) for name in HELD)
 
+    def cpu_s(self) -> float | None:
+        """Counted in every cgroup, with the controller or without."""
+        used_us = table(read_or_empty(f"{self.path}/cpu.stat")).get("usage_usec")
+        return None if used_us is None else used_us / 1e6
+
     def counters(self) -> Counters:
         events = table(read(f"{self.path}/memory.events"))
         local = table(read_or_empty(f"{self.path}/memory.events.local")) or events

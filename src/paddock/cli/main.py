@@ -107,7 +107,7 @@ def guarded(command: Callable[[], int]) -> int:
         about = f"{error.filename}: " if error.filename else ""
         return _say(f"{about}{error.strerror or error}", ExitCode.BAD_USAGE)
     except Exception as error:  # noqa: BLE001 - the last door
-        return _internal_error(error)
+        return _told_by_daemon(error) or _internal_error(error)
     return code
 
 
@@ -132,6 +132,16 @@ def _explain(error: click.ClickException) -> int:
     # click's own codes are left aside: its 1 would mean here that a run ended otherwise.
     code = error.code if isinstance(error, CommandError) else ExitCode.BAD_USAGE
     return _say(message, code)
+
+
+def _told_by_daemon(error: Exception) -> int:
+    """What a command of a sibling room (`paddock top`) was refused; 0: it is nothing of that."""
+    if "paddock.client" not in sys.modules:
+        return 0
+    from paddock.cli.connecting import explained
+    from paddock.client.errors import ClientError
+
+    return _explain(explained(error)) if isinstance(error, ClientError) else 0
 
 
 def _internal_error(error: Exception) -> int:

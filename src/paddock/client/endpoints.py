@@ -238,8 +238,9 @@ class Endpoints:
         return Ask("POST", "/v1/wait", list[v.RunView], body, within_s, quiet_s)
 
     @call
-    def memory(self) -> Ask[list[v.MemoryView]]:
-        return Ask("GET", "/v1/memory", list[v.MemoryView])
+    def memory(self, *, recent: bool = False) -> Ask[list[v.MemoryView]]:
+        """Use of each agent; `recent`: also in each second of the last minute."""
+        return Ask("GET", with_query("/v1/memory", recent=recent), list[v.MemoryView])
 
     @call
     def learned(self) -> Ask[list[v.LearnedView]]:

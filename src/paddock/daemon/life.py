@@ -282,6 +282,7 @@ class _Daemon:
             stop=self.ending.ask,
             beat_while=self.endings.beat_while,
             black_box=self.boxes.read,
+            recent_bytes=self.boxes.recent_bytes,
             notices=self._notices,
             workspaces=self.grounds.room,
         )

@@ -13,6 +13,7 @@ from paddock.cgroups.files import read_or_empty, table
 from paddock.cgroups.group import Group, Walls
 from paddock.core.run import Attempt
 from paddock.core.units import format_size
+from paddock.drivers.cpu import processes_s
 from paddock.drivers.dwell import DWELL_S, Dwell, Reading
 from paddock.drivers.victims import KernelLog, largest
 
@@ -83,6 +84,11 @@ class Watched:
         if near:
             self.largest = largest(self.pids()) or self.largest
         return self._used_bytes
+
+    def cpu_s(self) -> float:
+        """As its cgroup counts, or else its processes added up."""
+        counted = self.group.cpu_s()
+        return processes_s(self.pids()) if counted is None else counted
 
     def pids(self) -> list[int]:
         """A look at a whole directory of v2 takes 50 µs, and there is one a tick."""

@@ -69,6 +69,15 @@ class BlackBoxes:
             kept = self._samples.setdefault(attempt, deque(maxlen=SAMPLES))
             kept.append((now, used_bytes))
 
+    def recent_bytes(self, attempt: Attempt) -> tuple[int, ...]:
+        """The most it used in each of the last seconds, oldest first, as far as somebody looked."""
+        kept, now = self._samples.get(attempt, ()), time.monotonic()
+        seconds: dict[int, int] = {}
+        for at, used_bytes in kept:
+            ago = int(now - at)
+            seconds[ago] = max(seconds.get(ago, 0), used_bytes)
+        return tuple(seconds[ago] for ago in sorted(seconds, reverse=True) if ago < SAMPLES)
+
     def read(self, run: str) -> dict[str, str] | None:
         """In a thread: it is a file."""
         try:

@@ -97,6 +97,12 @@ class Hands:
             used |= driver.used_bytes()
         return used
 
+    def cpu_s(self) -> dict[Attempt, float]:
+        found: dict[Attempt, float] = {}
+        for driver in self._drivers.values():
+            found |= driver.cpu_s()
+        return found
+
     def perform(self, action: Action, fleet: Fleet, recipe: Recipe | None = None) -> None:
         if isinstance(action, Refuse):
             return  # told to whoever asked

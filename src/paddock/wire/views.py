@@ -89,6 +89,7 @@ class HostView(msgspec.Struct, kw_only=True):
     ladder: str  # calm, skip_low, queue, preempt, emergency
     because: str = ""
     swap_percent: float = 0.0
+    rungs: dict[str, float] = {}  # the ladder's steps, and at which percent of use each begins
 
 
 class FleetView(msgspec.Struct, kw_only=True):
@@ -144,6 +145,9 @@ class MemoryView(msgspec.Struct, kw_only=True):
     limit_bytes: int
     soft_limit_bytes: int | None = None
     peak_bytes: int = 0
+    cpu_s: float | None = None  # CPU time of this attempt; None: not known on this host
+    # The most in each second of the last minute, oldest first; only when asked for.
+    recent_bytes: tuple[int, ...] = ()
 
 
 class LearnedView(msgspec.Struct, kw_only=True):

@@ -173,6 +173,20 @@ async def test_what_it_uses_is_seen(bed: Bed) -> None:
 
 
 @on_a_bed
+async def test_what_it_takes_of_the_cpu_is_seen(bed: Bed) -> None:
+    attempt = bed.start("use=64M", "sleep=60")
+    await bed.runs(attempt)
+    if bed.driver.guarantees.name == "fake":
+        assert bed.driver.cpu_s() == {attempt: 0.0}
+    else:  # touching so much takes longer than the clock's tick
+        await bed.until(lambda: bed.driver.cpu_s().get(attempt, 0.0) > 0.0)
+        assert bed.driver.cpu_s()[attempt] < 60.0
+    bed.kill(attempt)
+    await bed.hear(Exited, attempt)
+    await bed.until(lambda: attempt not in bed.driver.cpu_s())
+
+
+@on_a_bed
 async def test_over_its_wall_it_dies_of_memory_and_its_neighbour_lives(bed: Bed) -> None:
     neighbour = bed.start("sleep=60", run="b")
     hog = bed.start("use=200M", "sleep=60", limit=64 * MIB)

@@ -31,7 +31,10 @@ def test_a_failure_is_explained(tmp_path: Path) -> None:
             await one.submit(a_spec("a", memory="1G"), "sleep=0.2", "exit=3")
             for used in (100, 400, 200):
                 boxes.seen({Attempt("a", 1): used * MIB})
+            recent = boxes.recent_bytes(Attempt("a", 1))
+            assert max(recent) == 400 * MIB and len(recent) <= 3, "the most of each second"
             box = await box_of(one, boxes, "a")
+            assert boxes.recent_bytes(Attempt("a", 1)) == ()
             assert box["why"] == "ended with exit code 3"
             assert box["limit"] == "1 GiB"
             assert box["memory"].endswith("100 MiB to 200 MiB in 0 s, 400 MiB at most")

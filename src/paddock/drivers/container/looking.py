@@ -28,6 +28,11 @@ class Looking:
                 self._tell_notices(life, now)
         return used
 
+    def cpu_s(self, lives: Iterable[Life]) -> Mapping[Attempt, float]:
+        """Of those whose cgroup can be seen."""
+        seen = ((life.attempt, life.watched) for life in lives if not life.is_over)
+        return {attempt: watched.cpu_s() for attempt, watched in seen if watched is not None}
+
     def _look(self, life: Life) -> int:
         known = life.asked_bytes
         if life.watched is not None:

@@ -232,6 +232,10 @@ class LocalDriver:
         self._names.keep_facts(counted.values())
         return self._watching.look(counted, self._keepers.pid, now=time.monotonic())
 
+    def cpu_s(self) -> Mapping[Attempt, float]:
+        counted = {life.attempt: life for life in self._lives.values() if not life.is_over}
+        return self._watching.cpu_s(counted, self._keepers.pid)
+
     def adopt(self, tell: Tell) -> frozenset[Attempt]:
         """Told from the next turn of the loop on: first `StopFound`, then how it ended."""
         self._keepers.listen(self)

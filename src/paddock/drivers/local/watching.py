@@ -11,6 +11,7 @@ from typing import Final
 from paddock.cgroups.mounts import cgroups_of
 from paddock.core.events import LimitPassed, Noticed
 from paddock.core.run import Attempt
+from paddock.drivers.cpu import processes_s
 from paddock.drivers.local.containment import Containment
 from paddock.drivers.local.keeper.members import Process, read_proc, send
 from paddock.drivers.local.keeper.shim import is_still_shim
@@ -45,6 +46,16 @@ class Watching:
             life.peak_bytes = max(life.peak_bytes, used[attempt])
         self._mind_the_walls(lives, keeper, now)
         return used
+
+    def cpu_s(self, lives: Mapping[Attempt, Life], keeper: int) -> Mapping[Attempt, float]:
+        """As its cgroup counts, or else its processes added up."""
+        found = {one: used for one, used in self._containment.cpu_s().items() if one in lives}
+        others = [life for attempt, life in lives.items() if attempt not in found]
+        if others:
+            members = self._marks.census(others, keeper).members
+            for life in others:
+                found[life.attempt] = processes_s(one.pid for one in members.get(life.mark, []))
+        return found
 
     def _mind_the_walls(self, lives: Mapping[Attempt, Life], keeper: int, now: float) -> None:
         for notice in self._containment.notices(now):

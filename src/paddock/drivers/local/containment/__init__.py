@@ -40,6 +40,9 @@ class Containment(Protocol):
     def look(self) -> Mapping[Attempt, int]:
         """What those use whose memory it counts; of the others the processes are added up."""
 
+    def cpu_s(self) -> Mapping[Attempt, float]:
+        """CPU time of the same."""
+
     def notices(self, now: float) -> list[Notice]:
         """What was seen at the walls since the last time; after each `look`."""
 

@@ -112,6 +112,9 @@ class CgroupContainment:
                 log.warning("%s: %s", leaf.group.path, error)
         return used
 
+    def cpu_s(self) -> Mapping[Attempt, float]:
+        return {attempt: leaf.cpu_s() for attempt, leaf in self._leaves.items()}
+
     def notices(self, now: float) -> list[Notice]:
         return [notice for leaf in self._leaves.values() for notice in leaf.notices(now)]
 

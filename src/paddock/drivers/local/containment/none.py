@@ -41,6 +41,9 @@ class NoContainment:
     def look(self) -> Mapping[Attempt, int]:
         return {}
 
+    def cpu_s(self) -> Mapping[Attempt, float]:
+        return {}
+
     def notices(self, now: float) -> list[Notice]:  # noqa: ARG002
         return []
 

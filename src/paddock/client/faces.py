@@ -1,0 +1,46 @@
+"""What a dashboard needs besides the client, for it knows no other room: views, words, settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from paddock.config.places import Places, find_places
+from paddock.core.units import format_duration, format_size
+from paddock.wire import views
+from paddock.wire.run_request import PriorityWord
+
+from .errors import BadRequest
+
+__all__ = [
+    "Places",
+    "PriorityWord",
+    "find_places",
+    "format_duration",
+    "format_size",
+    "log_lines",
+    "safe",
+    "views",
+]
+
+
+def log_lines() -> int:
+    """So many lines of an agent's output a display keeps, as the files here say."""
+    from paddock.config.layers import load_settings
+    from paddock.config.mistakes import ConfigError
+    from paddock.config.settings import TUI_LINES
+
+    try:
+        return load_settings(Path.cwd())[TUI_LINES]
+    except ConfigError as error:
+        raise BadRequest(str(error), "config") from None
+
+
+def safe(text: str) -> str:
+    """One line, with anything that a terminal would act upon written out."""
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() else _written_out(sign) for sign in text)
+
+
+def _written_out(sign: str) -> str:
+    return repr(sign)[1:-1] if sign != "\n" else " "
