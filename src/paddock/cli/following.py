@@ -270,7 +270,7 @@ class Screen:
     """Where an agent's output is shown: on a terminal only as text, and colours if it has them."""
 
     def __init__(self, stream: IO[str]) -> None:
-        from .log_lines import Cleaner
+        from paddock.wire.plain_text import Cleaner
 
         self._write = raw_writer(stream)
         self._cleaner = Cleaner(colours=coloured(stream)) if stream.isatty() else None

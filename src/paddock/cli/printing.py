@@ -9,20 +9,13 @@ from typing import IO, Any, Final
 
 import click
 
+from paddock.wire.one_line import safe
+
+__all__ = ["safe"]  # the rest is defined here
+
 _COLOURS: Final = {"red": 31, "green": 32, "yellow": 33, "blue": 34, "grey": 90, "bold": 1}
 _OUTCOMES: Final = {"succeeded": "green", "cancelled": "yellow", "skipped": "yellow"}
 _STATES: Final = {"running": "blue", "queued": "grey"}
-
-
-def safe(text: str) -> str:
-    """One line, with anything that a terminal would act upon written out."""
-    if text.isprintable():
-        return text
-    return "".join(sign if sign.isprintable() else _written_out(sign) for sign in text)
-
-
-def _written_out(sign: str) -> str:
-    return repr(sign)[1:-1] if sign != "\n" else " "
 
 
 def echo_json(value: Any) -> None:

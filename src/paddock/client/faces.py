@@ -7,11 +7,14 @@ from pathlib import Path
 from paddock.config.places import Places, find_places
 from paddock.core.units import format_duration, format_size
 from paddock.wire import views
+from paddock.wire.one_line import safe
+from paddock.wire.plain_text import Cleaner
 from paddock.wire.run_request import PriorityWord
 
 from .errors import BadRequest
 
 __all__ = [
+    "Cleaner",
     "Places",
     "PriorityWord",
     "find_places",
@@ -33,14 +36,3 @@ def log_lines() -> int:
         return load_settings(Path.cwd())[TUI_LINES]
     except ConfigError as error:
         raise BadRequest(str(error), "config") from None
-
-
-def safe(text: str) -> str:
-    """One line, with anything that a terminal would act upon written out."""
-    if text.isprintable():
-        return text
-    return "".join(sign if sign.isprintable() else _written_out(sign) for sign in text)
-
-
-def _written_out(sign: str) -> str:
-    return repr(sign)[1:-1] if sign != "\n" else " "

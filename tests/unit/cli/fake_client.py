@@ -382,7 +382,7 @@ class FakeClient:
             trouble=daemon.trouble,
         )
 
-    def memory(self) -> tuple[MemoryView, ...]:
+    def memory(self, *, recent: bool = False) -> tuple[MemoryView, ...]:  # noqa: ARG002
         return tuple(
             MemoryView(
                 id=run.id,
