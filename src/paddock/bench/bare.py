@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -26,12 +26,19 @@ class Bare(NamedTuple):
         return max((value for _, value in self.memory), default=0.0)
 
 
-def run_bare(command: Sequence[str], directory: Path, *, every_s: float) -> Bare:
+def run_bare(
+    command: Sequence[str],
+    directory: Path,
+    *,
+    every_s: float,
+    env: Mapping[str, str] | None = None,
+) -> Bare:
     """In a session of its own; what it leaves in there is ended with it."""
     began = time.monotonic()
     child = subprocess.Popen(
         command,
         cwd=directory,
+        env={**os.environ, **(env or {})},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from paddock import __version__
-from paddock.config.places import find_places
 from paddock.core.units import format_size
 from paddock.wire.run_request import DriverWord, RunRequest
 
@@ -22,25 +17,9 @@ from .cells import USUAL, Limits, Outcome, run_cell
 from .report import Cell, Curve, Figure, Report
 from .stress import Tell
 from .watching import MIB
-from .workload import TASKS
+from .works import Scene, Work, a_scene
 
 BARE, WALLS, CONTAINER = "bare", "walls", "container"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
-    """One row of the matrix."""
-
-    name: str
-    command: tuple[str, ...]
-    told: str = ""
-    expected_mib: tuple[int, int] | None = None
-
-
-def shipped(task: str) -> Work:
-    one = TASKS[task]
-    command = (sys.executable, "-P", "-m", "paddock.bench.workload", task)
-    return Work(name=task, command=command, told=one.told, expected_mib=one.expected_mib)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,15 +63,13 @@ def baseline(asked: Baseline, tell: Tell) -> Report:
 
 
 def _bare(asked: Baseline, work: Work) -> Cell:
-    # Beside the state, as the pens of the others: /tmp may be memory.
-    find_places().state.parent.mkdir(parents=True, exist_ok=True)
-    directory = Path(tempfile.mkdtemp(prefix="paddock-bench-", dir=find_places().state.parent))
-    try:
-        found = [
-            run_bare(work.command, directory, every_s=asked.every_s) for _ in range(asked.rounds)
-        ]
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+    found, wrong = [], []
+    for _ in range(asked.rounds):
+        with a_scene(work) as scene:
+            found.append(
+                run_bare(scene.command, scene.directory, every_s=asked.every_s, env=scene.env)
+            )
+            wrong.append(scene.wrong())
     last = found[-1]
     return Cell(
         row=work.name,
@@ -103,22 +80,16 @@ def _bare(asked: Baseline, work: Work) -> Cell:
             _figure("CPU", "cores", [one.cpu_s / one.wall_s for one in found], better=False),
         ),
         curves=(Curve(name=f"{work.name}, bare", unit="MiB", points=tuple(last.memory)),),
-        verdict=_how_it_ended([one.code for one in found]),
+        verdict=_how_it_ended([one.code for one in found], wrong),
     )
 
 
 def _contained(asked: Baseline, work: Work, driver: DriverWord, column: str) -> Cell:
-    request = RunRequest(
-        name=work.name,
-        command=work.command,
-        memory_bytes=asked.memory_bytes,
-        timeout_s="none",
-        driver=driver,
-    )
-    found = [
-        run_cell([request], every_s=asked.every_s, ceiling=asked.ceiling, limits=asked.limits)
-        for _ in range(asked.rounds)
-    ]
+    found, wrong = [], []
+    for _ in range(asked.rounds):
+        with a_scene(work) as scene:
+            found.append(_behind_walls(asked, scene, driver))
+            wrong.append(scene.wrong())
     judged = [leak.judge(_memory(one)) for one in found]
     leaks = [one for one in judged if one.verdict is leak.Verdict.LEAK]
     peaks = [max(one.peaks_mib, default=0.0) for one in found]
@@ -131,8 +102,21 @@ def _contained(asked: Baseline, work: Work, driver: DriverWord, column: str) -> 
             _figure("CPU", "cores", [_cores(one) for one in found], better=False),
         ),
         curves=tuple(curve for curve in found[-1].curves() if curve.name != "host"),
-        verdict=f"{_outcome(found)}; {(leaks or judged)[0]}",
+        verdict=f"{_outcome(found, wrong)}; {(leaks or judged)[0]}",
     )
+
+
+def _behind_walls(asked: Baseline, scene: Scene, driver: DriverWord) -> Outcome:
+    request = RunRequest(
+        name="agent",
+        command=scene.command,
+        memory_bytes=asked.memory_bytes,
+        timeout_s="none",
+        driver=driver,
+        dir=str(scene.directory),
+        env=dict(scene.env),
+    )
+    return run_cell([request], every_s=asked.every_s, ceiling=asked.ceiling, limits=asked.limits)
 
 
 def _memory(outcome: Outcome) -> list[leak.Sample]:
@@ -148,14 +132,18 @@ def _figure(name: str, unit: str, samples: Sequence[float], *, better: bool = Tr
     return Figure(name=name, unit=unit, samples=tuple(samples), better="lower" if better else None)
 
 
-def _how_it_ended(codes: Sequence[int]) -> str:
+def _how_it_ended(codes: Sequence[int], undone: Sequence[str]) -> str:
     wrong = [code for code in codes if code]
-    return f"{len(wrong)} of {len(codes)} ended with {wrong[0]}" if wrong else "ended well"
+    if wrong:
+        return f"{len(wrong)} of {len(codes)} ended with {wrong[0]}"
+    return next(filter(None, undone), "ended well")
 
 
-def _outcome(found: Sequence[Outcome]) -> str:
+def _outcome(found: Sequence[Outcome], undone: Sequence[str]) -> str:
     wrong = [view for one in found for view in one.views if view.outcome != "succeeded"]
-    return f"{wrong[0].outcome}: {wrong[0].because}" if wrong else "ended well"
+    if wrong:
+        return f"{wrong[0].outcome}: {wrong[0].because}"
+    return next(filter(None, undone), "ended well")
 
 
 def _said(work: Work, row: Sequence[Cell]) -> list[str]:

@@ -23,6 +23,7 @@ GRID: tuple[Cores, ...] = (0.5, 1.0, 2.0, "unlimited")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CpuGrid:
     command: tuple[str, ...]
+    directory: str | None = None  # where it runs; None: in one that goes with the measurement
     agents: int = 4
     cores: tuple[Cores, ...] = GRID
     memory_bytes: int
@@ -86,6 +87,7 @@ def _requests(grid: CpuGrid, cores: Cores) -> list[RunRequest]:
         RunRequest(
             name=f"agent-{n + 1}",
             command=grid.command,
+            dir=grid.directory,
             memory_bytes=grid.memory_bytes,
             cpu=cores,
             timeout_s="none",

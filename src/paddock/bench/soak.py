@@ -16,6 +16,7 @@ from statistics import median
 from typing import Final
 
 from paddock import __version__
+from paddock.core.units import format_size
 from paddock.wire.run_request import RunRequest
 
 from . import leak, machine
@@ -31,11 +32,13 @@ LOOK_S: Final = 0.25
 TOLD_S: Final = 600.0
 WAITING: Final = 20  # runs in the queue, so that no slot is ever empty
 MEMORY: Final = ("daemon", "keeper")
+KEPT: Final = ("database", "output")  # what every run leaves: it grows with them, and is told so
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Soak:
     command: tuple[str, ...]
+    directory: str | None = None  # where it runs; None: in one that goes with the measurement
     seconds: float
     agents: int = 2
     runs: int | None = None  # None: as many as the time holds
@@ -76,8 +79,10 @@ def soak(asked: Soak, tell: Tell) -> Report:
     with a_pen(config, ceiling=asked.ceiling) as pen:
         watcher = Watcher(pen, every_s=asked.every_s, ceiling=asked.ceiling)
         with watcher as watched:
+            kills = oom_kills()
             growth, ends, took_s = _run(asked, pen, watched, tell)
-    verdicts = judged(growth, ends, took_s)
+    free_mib, kills = watched.least_free_mib, oom_kills() - kills
+    verdicts = [*judged(growth, ends, took_s), _of_the_host(free_mib, kills)]
     return Report(
         kind="soak",
         paddock=__version__,
@@ -97,6 +102,7 @@ def soak(asked: Soak, tell: Tell) -> Report:
     )
 
 
+OTHERWISE: Final = "runs that ended otherwise"
 UNITS: Final = {
     "daemon": "MiB",
     "keeper": "MiB",
@@ -144,6 +150,7 @@ def _fill(asked: Soak, pen: Pen, at_work: set[str], numbers: Iterator[int]) -> b
         RunRequest(
             name=f"soak-{number}",
             command=asked.command,
+            dir=asked.directory,
             memory_bytes=asked.memory_bytes,
             timeout_s="none",
         )
@@ -191,13 +198,23 @@ def _size_mib(paths: Iterator[Path] | list[Path]) -> float:
     return total / MIB
 
 
+def oom_kills() -> int:
+    """On this host since it came up, by anybody's wall or by none."""
+    text = Path("/proc/vmstat").read_text(encoding="ascii")
+    return next((int(line.split()[1]) for line in text.splitlines() if "oom_kill " in line), 0)
+
+
 def _figures(growth: Growth, ends: Counter[str]) -> Iterator[Figure]:
     yield Figure(name="runs", unit="", samples=(float(ends.total()),))
+    yield Figure(name=OTHERWISE, unit="", samples=(float(ends.total() - ends["succeeded"]),))
     for name in MEMORY:
         samples = tuple(value for _, value in growth.series.get(name, []))
         yield Figure(name=name, unit="MiB", samples=samples, better="lower")
         yield Figure(name=f"growth of the {name}", unit="%", samples=(100 * growth.of(name),))
     yield Figure(name="more descriptors", unit="", samples=(growth.rise("descriptors"),))
+    for name in KEPT:
+        kib = 1024 * _added(growth, name) / max(ends.total(), 1)
+        yield Figure(name=f"{name} of a run", unit="KiB", samples=(kib,), better="lower")
 
 
 def judged(growth: Growth, ends: Counter[str], took_s: float) -> list[str]:
@@ -210,14 +227,29 @@ def judged(growth: Growth, ends: Counter[str], took_s: float) -> list[str]:
         share = growth.of(name)
         word = "grew" if share > MOST_GROWTH else "did not grow"
         said.append(f"the {name} {word}: {share:+.1%}; {verdict}")
-    more = growth.rise("descriptors")
-    said.append(f"descriptors: {more:+.0f}")
+    said.append(f"descriptors: {growth.rise('descriptors'):+.0f}")
+    for name in KEPT:
+        added = _added(growth, name)
+        each = 1024 * added / max(ends.total(), 1)
+        said.append(f"the {name}: {added:+.1f} MiB, {each:.1f} KiB a run")
     return said
+
+
+def _added(growth: Growth, name: str) -> float:
+    values = [value for _, value in growth.series.get(name, [])]
+    return values[-1] - values[0] if values else 0.0
+
+
+def _of_the_host(free_mib: float, kills: int) -> str:
+    free = f"the host: {format_size(round(free_mib * MIB))} were free at least"
+    if not kills:
+        return f"{free}, no OOM kill"
+    return f"{free}; {kills} OOM kills, those of other people's walls among them"
 
 
 def is_sound(report: Report) -> bool:
     """Whether it may be called passed: nothing grew, and every run ended well."""
-    growths = [report.figure(f"growth of the {name}") for name in MEMORY]
-    descriptors = report.figure("more descriptors")
-    grew = any(one is not None and one.middle > 100 * MOST_GROWTH for one in growths)
-    return not grew and (descriptors is None or descriptors.middle <= 0)
+    most = {f"growth of the {name}": 100 * MOST_GROWTH for name in MEMORY}
+    most |= {"more descriptors": 0.0, OTHERWISE: 0.0}
+    found = {name: report.figure(name) for name in most}
+    return all(one is None or one.middle <= most[name] for name, one in found.items())

@@ -24,6 +24,7 @@ Tell = Callable[[str], None]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
     command: tuple[str, ...]
+    directory: str | None = None  # where it runs; None: in one that goes with the measurement
     agents: tuple[int, ...] = (1, 2, 4, 6, 8)
     memory_bytes: tuple[int, ...]
     every_s: float = 1.0
@@ -93,7 +94,11 @@ def _row(agents: int) -> str:
 def _try(grid: Grid, agents: int, memory: int) -> Outcome:
     requests = [
         RunRequest(
-            name=f"agent-{n + 1}", command=grid.command, memory_bytes=memory, timeout_s="none"
+            name=f"agent-{n + 1}",
+            command=grid.command,
+            dir=grid.directory,
+            memory_bytes=memory,
+            timeout_s="none",
         )
         for n in range(agents)
     ]

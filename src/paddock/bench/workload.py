@@ -83,7 +83,7 @@ class Test{n}(unittest.TestCase):
         self.assertGreater(sum(map(m{n}.total, orders)), 0)
 """
 
-_EDIT: Final = '''
+EDIT: Final = '''
 
 def discounted(order, percent):
     """Added by the agent."""
@@ -97,12 +97,31 @@ _NEW_TEST: Final = """
 """
 
 
+_WHOLE_TEST: Final = """\
+import unittest
+
+from shop import m{n}
+
+
+class TestDiscount{n}(unittest.TestCase):
+"""
+
+
+def module_text(n: int) -> str:
+    return _MODULE.format(n=n)
+
+
+def new_test_text(n: int) -> str:
+    """The test of an edit in a file of its own."""
+    return (_WHOLE_TEST + _NEW_TEST.lstrip("\n")).format(n=n)
+
+
 def make_repository(root: Path) -> None:
     for name in ("shop", "tests"):
         (root / name).mkdir(parents=True)
         (root / name / "__init__.py").touch()
     for n in range(MODULES):
-        (root / "shop" / f"m{n}.py").write_text(_MODULE.format(n=n), encoding="utf-8")
+        (root / "shop" / f"m{n}.py").write_text(module_text(n), encoding="utf-8")
         (root / "tests" / f"test_m{n}.py").write_text(_TEST.format(n=n), encoding="utf-8")
     _git(root, "init", "-q", "-b", "main")
     _commit(root, "A shop")
@@ -111,7 +130,7 @@ def make_repository(root: Path) -> None:
 def work(root: Path, files: int) -> None:
     """As an agent does it: edit, test what was edited, commit; at the end everything once."""
     for n in range(files):
-        _append(root / "shop" / f"m{n}.py", _EDIT)
+        _append(root / "shop" / f"m{n}.py", EDIT)
         _append(root / "tests" / f"test_m{n}.py", _NEW_TEST.format(n=n))
         _git(root, "diff", "--stat")
         _test(root, f"tests.test_m{n}")

@@ -18,10 +18,11 @@ from .measuring import (
     MOST_AGENTS,
     SIZES,
     command_of,
+    directory_of,
     keep,
     measuring,
     safely,
-    words_of,
+    works_of,
 )
 from .params import AGENT_SIZE, HOST_SIZE, NumberType, SizeType
 from .printing import echo_json, note, safe
@@ -57,6 +58,7 @@ def command() -> None:
 @click.option("--rounds", type=click.IntRange(1, 100), default=3, show_default=True)
 @click.option("--memory", type=AGENT_SIZE, default=4 * GIB, help="The agent's wall.  [default: 4G]")
 @click.option("--container", is_flag=True, help="In a container as well.")
+@click.option("--rehearse", is_flag=True, help="--agent names a preset: its program, no tokens.")
 def baseline(
     agent: str | None,
     within: int | None,
@@ -67,28 +69,26 @@ def baseline(
     rounds: int,
     memory: int,
     container: bool,
+    rehearse: bool,
 ) -> None:
     """One agent at a time, bare and behind walls: peak, cores, leaks, and what walls cost.
 
     Without --agent a shipped piece of work is measured: edits, tests and commits in a repository
-    made for it.
+    made for it. With --rehearse the real agent program does that work, and a stand-in for its model
+    asks for it: no tokens, no network. A command of your own runs in the directory you are in.
 
     \b
     Examples:
       paddock bench baseline --matrix --every 1s
+      paddock bench baseline --agent claude --rehearse --matrix --every 200ms
       paddock bench baseline --agent 'claude -p "Mend the tests"' --rounds 1
     """
-    from paddock.bench.baseline import Baseline, Work, shipped
+    from paddock.bench.baseline import Baseline
     from paddock.bench.baseline import baseline as measure
-    from paddock.bench.workload import TASKS
 
-    if agent is not None and matrix:
-        raise CommandError("--agent measures one command, --matrix three shipped ones: say one")
-    works: tuple[Work, ...] = (shipped("small"),)
-    if matrix:
-        works = tuple(map(shipped, TASKS))
-    if agent is not None:
-        works = (Work(name="agent", command=words_of(agent), told=agent),)
+    if rehearse and container:
+        raise CommandError("--rehearse: a rehearsal has no container; leave out --container")
+    works = works_of(agent, matrix=matrix, rehearse=rehearse)
     with safely(within) as ceiling:
         asked = Baseline(
             works=works,
@@ -140,6 +140,7 @@ def stress(
     with safely(within) as ceiling:
         grid = Grid(
             command=command_of(agent, "medium"),
+            directory=directory_of(agent),
             agents=agents,
             memory_bytes=memory,
             every_s=every,
@@ -177,6 +178,7 @@ def cpu(
     with safely(within) as ceiling:
         grid = CpuGrid(
             command=command_of(agent, "small"),
+            directory=directory_of(agent),
             agents=agents,
             cores=cores,
             memory_bytes=memory,
@@ -224,6 +226,7 @@ def soak(
     with safely(within) as ceiling:
         asked = Soak(
             command=command,
+            directory=directory_of(agent),
             seconds=hours * 3600,
             agents=agents,
             runs=runs,
@@ -310,6 +313,19 @@ def compare(before: Path, after: Path, as_json: bool) -> int:
         for one in found:
             click.echo(safe(str(one)))
     return ExitCode.ENDED_OTHERWISE if worse else ExitCode.DONE
+
+
+@command.command("schema")
+def schema() -> None:
+    """The JSON Schema of a report, for whoever reads reports by program.
+
+    \b
+    Example:
+      paddock bench schema > report.schema.json
+    """
+    from paddock.bench import report
+
+    echo_json(report.schema())
 
 
 @command.command("find")

@@ -16,11 +16,13 @@ from paddock.core.units import format_size
 from .exits import CommandError, ExitCode
 from .params import AGENT_SIZE, HOST_SIZE, DurationType
 from .printing import echo_json, note, safe
+from .run_options import here_directory
 
 if TYPE_CHECKING:
     from paddock.bench.ceiling import Ceiling
     from paddock.bench.cpu import Cores
     from paddock.bench.report import Report
+    from paddock.bench.works import Work
 
 LEAST_EVERY_S: Final = 0.1
 MOST_EVERY_S: Final = 3600.0
@@ -107,9 +109,49 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def command_of(agent: str | None, task: str) -> tuple[str, ...]:
-    from paddock.bench.baseline import shipped
+    from paddock.bench.works import shipped_command
 
-    return words_of(agent) if agent is not None else shipped(task).command
+    return words_of(agent) if agent is not None else shipped_command(task)
+
+
+def directory_of(agent: str | None) -> str | None:
+    """A command of the user's runs where the user is; the shipped work makes its own place."""
+    return None if agent is None else str(here_directory())
+
+
+def works_of(agent: str | None, *, matrix: bool, rehearse: bool) -> tuple[Work, ...]:
+    """What a baseline measures, one after the other."""
+    from paddock.bench.workload import TASKS
+    from paddock.bench.works import commanded, shipped
+
+    tasks = tuple(TASKS) if matrix else ("small",)
+    if rehearse:
+        if agent is None:
+            raise CommandError("--rehearse needs an agent: say --agent claude")
+        return _rehearsed(agent, tasks)
+    if agent is None:
+        return tuple(map(shipped, tasks))
+    if matrix:
+        raise CommandError(
+            "--agent measures one command, --matrix three shipped ones: say one, or --rehearse"
+        )
+    return (commanded("agent", words_of(agent), told=agent, directory=here_directory()),)
+
+
+def _rehearsed(agent: str, tasks: tuple[str, ...]) -> tuple[Work, ...]:
+    from paddock.bench.rehearsed import rehearsed
+    from paddock.config.layers import load_settings
+    from paddock.rehearsal.putting_on import CannotRehearse
+
+    from .rehearsing import check_network, refuse
+
+    presets = load_settings(here_directory()).presets
+    try:
+        found = tuple(rehearsed(agent, task, presets) for task in tasks)
+    except CannotRehearse as error:
+        refuse(error)
+    check_network()
+    return found
 
 
 @contextmanager

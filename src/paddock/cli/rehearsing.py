@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, NoReturn, Self
 
 import msgspec
 
@@ -20,7 +20,7 @@ from .run_options import here_directory
 if TYPE_CHECKING:
     from paddock.client import Client
     from paddock.config.preset_reading import Presets
-    from paddock.rehearsal.putting_on import Part
+    from paddock.rehearsal.putting_on import CannotRehearse, Part
     from paddock.rehearsal.script import Scripts
     from paddock.rehearsal.summary import Played
     from paddock.wire.run_request import RunRequest
@@ -69,8 +69,7 @@ class Rehearsal:
                     request, presets=self._presets, scripts=self._scripts, top=self._top
                 )
             except CannotRehearse as error:
-                code = ExitCode.NO_SUCH_COMMAND if error.missing else ExitCode.BAD_USAGE
-                raise CommandError(str(error), code) from error
+                refuse(error)
             found.append(made)
             if parts:
                 self.parts[request.name] = parts
@@ -109,6 +108,11 @@ class Rehearsal:
         except FileNotFoundError:  # another command may be about to submit
             return time.time() - place.stat().st_mtime < _ABOUT_TO_S
         return any(_lives(client, run) for run in ids)
+
+
+def refuse(error: CannotRehearse) -> NoReturn:
+    code = ExitCode.NO_SUCH_COMMAND if error.missing else ExitCode.BAD_USAGE
+    raise CommandError(str(error), code) from error
 
 
 def without_the_users(order: Submit) -> Submit:

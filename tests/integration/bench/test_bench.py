@@ -3,81 +3,24 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from paddock.bench import report
 from paddock.bench.bare import run_bare
-from paddock.bench.ceiling import NAME, label_of
 from paddock.bench.pen import a_pen
-from paddock.cgroups.mounts import directories_of
-from paddock.config.places import Places
 from paddock.rescue.records import Records, read_home
 from tests.kit import leaks
 from tests.kit.waiting import until
 
+from .yard import Yard, figure
+
 HOG = "x = bytearray(400 << 20)"
 PYTHON = f"{sys.executable} -I -S -c"
-
-
-class Yard:
-    """Where it is called, and where its paddocks are made."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        (root / "here").mkdir()
-        self.env = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(root),
-            "PADDOCK_STATE": str(root / "state" / "paddock"),
-            "LANG": "C.UTF-8",
-        }
-
-    def command(self, *words: str) -> dict[str, Any]:
-        return {
-            "args": [sys.executable, "-P", "-m", "paddock", "bench", *words],
-            "env": self.env,
-            "cwd": self.root / "here",
-        }
-
-    def bench(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            **self.command(*words), capture_output=True, text=True, check=False, timeout=110
-        )
-
-    def report(self, *words: str) -> report.Report:
-        done = self.bench(*words, "--json")
-        assert done.returncode == 0, done.stderr
-        answer = json.loads(done.stdout)
-        assert Path(self.root / "here" / answer["page"]).read_text("utf-8").startswith("<!doctype")
-        return report.read(self.root / "here" / answer["report"])
-
-    def left(self) -> list[str]:
-        """Paddocks, processes and cgroups of it."""
-        state = self.root / "state"
-        pens = [each.name for each in state.iterdir()] if state.exists() else []
-        processes = list(leaks.commanded(str(self.root)))
-        label = label_of(Places(state / "paddock"))
-        groups = Path(directories_of()["memory"]).glob(f"{NAME}{label}-*")
-        return [*pens, *map(str, processes), *map(str, groups)]
-
-
-@pytest.fixture
-def yard(tmp_path: Path) -> Iterator[Yard]:
-    yard = Yard(tmp_path)
-    yield yard
-    until(lambda: not yard.left(), within_s=30)
-
-
-def figure(cell: report.Cell, name: str) -> float:
-    return next(one.middle for one in cell.figures if one.name == name)
 
 
 def test_a_grid_inside_a_ceiling(yard: Yard) -> None:
@@ -121,6 +64,30 @@ def test_a_baseline_says_what_walls_cost(yard: Yard) -> None:
         assert cell.verdict.startswith("ended well")
     assert any("× the bare time" in verdict for verdict in found.verdicts)
     assert "too few to tell a leak" in walls.verdict
+
+
+def test_a_process_that_really_leaks_is_called_one(yard: Yard) -> None:
+    """1 MB every 50 ms, with something of 20 MB that comes and goes."""
+    leak = (
+        "import time; kept = []\n"
+        "for n in range(120):\n"
+        " kept.append(bytearray(1 << 20)); noise = bytearray((n * 7 % 20) << 20); time.sleep(0.05)"
+    )
+    found = yard.report(
+        *("baseline", "--agent", f"{PYTHON} '{leak}'", "--rounds", "1"),
+        *("--every", "100ms", "--memory", "512M"),
+    )
+    said = next(verdict for verdict in found.verdicts if "ended well" in verdict)
+    assert "ended well; leaks " in said and "at 99%" in said
+
+
+def test_a_command_runs_where_its_user_is(yard: Yard) -> None:
+    (yard.root / "here/given").touch()
+    yard.report("baseline", "--agent", "cp given taken", "--rounds", "1", "--every", "100ms")
+    (yard.root / "here/taken").unlink()
+    found = yard.report("stress", "--agents", "1", "--memory", "64M", "--agent", "cp given taken")
+    assert figure(found.cells[0], "completed") == 100
+    assert (yard.root / "here/taken").exists()
 
 
 def test_the_shipped_work_is_real_and_ends_well(yard: Yard) -> None:
@@ -207,6 +174,10 @@ def test_reports_are_compared(yard: Yard) -> None:
         (("stress", "--agent", "echo 'open"), "cannot be read as a shell would"),
         (("baseline", "--agent", " "), "says no command"),
         (("baseline", "--agent", "true", "--matrix"), "say one"),
+        (("baseline", "--rehearse"), "--rehearse needs an agent: say --agent claude"),
+        (("baseline", "--rehearse", "--agent", "nobody"), "there is no preset 'nobody'"),
+        (("baseline", "--rehearse", "--agent", "plain"), "leave out --rehearse"),
+        (("baseline", "--rehearse", "--agent", "claude", "--container"), "has no container"),
         (("cpu", "--cores", "nan"), "is no number of cores"),
         (("cpu", "--cores", "fast"), "is no number of cores"),
         (("compare", "/nowhere.json", "/nowhere.json"), "No such file"),

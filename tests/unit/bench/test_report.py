@@ -8,11 +8,13 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from click.testing import CliRunner
 
 from paddock.bench import machine, report
 from paddock.bench.page import page
 from paddock.bench.plots import MOST_POINTS, curves, nice_top, thinned
 from paddock.bench.report import BadReport, Cell, Curve, Figure, Report
+from paddock.cli.bench import command
 
 EVIL = "<script>alert(1)</script>"
 
@@ -50,7 +52,11 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 def test_it_keeps_to_its_schema(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     report.write(a_report(), path)
-    jsonschema.validate(json.loads(path.read_bytes()), report.schema())
+    printed = CliRunner().invoke(command, ["schema"])
+    assert printed.exit_code == 0
+    jsonschema.validate(json.loads(path.read_bytes()), json.loads(printed.stdout))
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"kind": 3}, json.loads(printed.stdout))
 
 
 def test_a_second_one_in_the_same_minute_gets_a_number(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ from paddock.bench.soak import Growth, is_sound, judged
 def grown(daemon: list[float], descriptors: list[float]) -> Growth:
     growth = Growth()
     for at, (memory, open_ones) in enumerate(zip(daemon, descriptors, strict=True)):
-        growth.add(float(at), {"daemon": memory, "keeper": 10.0, "descriptors": open_ones})
+        facts = {"daemon": memory, "keeper": 10.0, "descriptors": open_ones, "database": at / 100}
+        growth.add(float(at), facts)
     return growth
 
 
@@ -29,6 +30,7 @@ def test_what_keeps_growing_is_found() -> None:
     assert said[1].startswith("the daemon grew: +")
     assert said[2].startswith("the keeper did not grow: +0.0%")
     assert said[3] == "descriptors: +0"
+    assert said[4] == "the database: +1.0 MiB, 101.4 KiB a run"
 
 
 def test_too_short_a_soak_says_nothing() -> None:
@@ -37,13 +39,15 @@ def test_too_short_a_soak_says_nothing() -> None:
 
 
 def test_sound_is_what_did_not_grow() -> None:
-    def report(percent: float, descriptors: float) -> Report:
+    def report(percent: float, descriptors: float, otherwise: float = 0) -> Report:
         figures = (
             Figure(name="growth of the daemon", unit="%", samples=(percent,)),
             Figure(name="more descriptors", unit="", samples=(descriptors,)),
+            Figure(name="runs that ended otherwise", unit="", samples=(otherwise,)),
         )
         return Report(kind="soak", paddock="1", made_at=0.0, machine={}, figures=figures)
 
     assert is_sound(report(4.9, 0))
     assert not is_sound(report(5.1, 0))
     assert not is_sound(report(0, 1))
+    assert not is_sound(report(0, 0, otherwise=1)), "a run that failed was no load"
