@@ -12,7 +12,8 @@ GUEST := qemu-system-x86_64:qemu-system-x86 setpriv:util-linux /lib/systemd/syst
 # What containers are tried with. crun is not among them: podman would prefer it, and on a host with cgroup v1 and
 # v2 side by side it refuses to start anything.
 ENGINES := podman:podman runc:runc dockerd:docker.io containerd:containerd busybox:busybox-static
-.PHONY: help setup demo test test-agents test-vm chaos hunt check lint fmt bench clean
+SITE := .venv-docs
+.PHONY: help setup demo docs test test-agents test-vm chaos hunt check lint fmt bench clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -71,6 +72,11 @@ bench: setup ## run every benchmark in bench/
 	  echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
 	done
 
+docs: ## the documents as a site, in site/ (an environment of its own, so that none else grows)
+	@[ -e $(SITE)/bin/mkdocs ] || { python3 -m venv $(SITE) && $(SITE)/bin/pip install --quiet --only-binary :all: 'mkdocs-material>=9.6,<10'; }
+	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict --quiet
+	@echo 'docs: site/index.html'
+
 clean: ## remove the environment and all caches
-	rm -rf $(VENV) .agents .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis dist
+	rm -rf $(VENV) $(SITE) site .agents .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
