@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -190,6 +190,30 @@ class Tidied:
         return bool(self.runs or self.groups)
 
 
+class Rollup(NamedTuple):
+    """What is known of a span of time that began at a full minute, hour or day by the wall clock.
+
+    `data` is a packed span (`storage.rollup`): of one group, or without one of host and fleet.
+    """
+
+    step_s: int
+    at: int
+    group: str | None
+    data: bytes
+
+
+class LedgerEntry(Struct, frozen=True, kw_only=True):
+    """What went on for a while: an alert and what followed it, or a daemon's life."""
+
+    kind: str
+    subject: str
+    at: float
+    until_at: float | None = None  # None: still so
+    verdict: str = ""  # of an alert that is over: true, false, unknown
+    facts: Mapping[str, float] = {}
+    because: str = ""
+
+
 class Store(Protocol):
     """What is remembered. One writer; trouble is told as a `storage.errors.StoreError`."""
 
@@ -236,6 +260,20 @@ class Store(Protocol):
 
     def tidy(self, *, now_at: float, keep: Keep = Keep()) -> Tidied:  # noqa: B008 - frozen
         """Remove one small batch of what is too old or too much; what went."""
+
+    def record(
+        self, rollups: Sequence[Rollup], entries: Sequence[LedgerEntry] = (), *, now_at: float
+    ) -> None:
+        """One transaction: each is added to what is kept of its span, an entry takes the place of
+        an older one of its kind, subject and time; what is too old by the wall clock goes."""
+
+    def rollups(
+        self, step_s: int, *, since: tuple[int, str], until_at: float, limit: int
+    ) -> tuple[Rollup, ...]:
+        """In order of time and group name, after `since`: the (time, group) of the last one."""
+
+    def ledger(self, *, since_at: float, limit: int = 10_000) -> tuple[LedgerEntry, ...]:
+        """Those that lasted beyond that time, the oldest first."""
 
     def is_ours(self) -> bool:
         """Whether nobody else has made another in its place; one that is only gone is put back."""

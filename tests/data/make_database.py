@@ -1,6 +1,6 @@
 """Makes a small database with something of everything in it, in the version of today's code.
 
-    python -m tests.data.make_database tests/data/store_v4.db
+    python -m tests.data.make_database tests/data/store_v5.db
 
 Run once, when a new version of the schema is released; the file is committed and never made again:
 `tests/integration/storage/test_old_databases.py` holds that every later paddock can load it.
@@ -39,7 +39,8 @@ from paddock.core.run import (
     Stopping,
 )
 from paddock.core.units import GIB, MIB
-from paddock.ports import Recipe, Step
+from paddock.ports import LedgerEntry, Recipe, Rollup, Step
+from paddock.storage.rollup import DAY_S, HOUR_S, MINUTE_S, FleetSpan, GroupSpan, packed
 from paddock.storage.sqlite import open_store
 
 POLICY = Policy(total_bytes=16 * GIB, reserve_bytes=4 * GIB)
@@ -141,12 +142,27 @@ def steps() -> Iterator[Step]:
     )
 
 
+def rollups() -> list[Rollup]:
+    """Since version 5."""
+    fleet = packed(FleetSpan(seconds=60.0, starts=3, rungs_s={0: 60.0}, ends={"failed": 1}))
+    group = packed(GroupSpan(seconds=90.0, limit_bytes=2 * GIB, peaks={100: 2, 120: 1}))
+    at = 1_790_000_000 // DAY_S * DAY_S
+    found = [Rollup(MINUTE_S, at, None, fleet), Rollup(HOUR_S, at, None, fleet)]
+    return [*found, *(Rollup(step_s, at, "coder × payments", group) for step_s in (HOUR_S, DAY_S))]
+
+
+def entry() -> LedgerEntry:
+    facts = {"killed": 1.0}
+    return LedgerEntry(kind="pressure", subject="host", at=1.79e9, verdict="true", facts=facts)
+
+
 def main() -> None:
     path = Path(sys.argv[1])
     if path.exists():
         sys.exit(f"{path} is there already; an old database is never made again")
     store = open_store(path)
     store.remember_many(list(steps()))
+    store.record(rollups(), [entry()], now_at=1.79e9)
     store.close()
     Path(f"{path}.lock").unlink()
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from paddock.wire import views as v
+from paddock.wire.history_views import HistoryView
 
-from . import changing, looking, streaming, submitting, uploading, workspaces
+from . import changing, history, looking, streaming, submitting, uploading, workspaces
 from .answering import Handler
 
 
@@ -48,6 +49,13 @@ _LOG: Final = (
     Query("since", "number", "begin with what was written at this time (seconds since 1970)"),
     Query("follow", "boolean", "go on until the run has ended and everything is sent"),
     Query("records", "boolean", "as records: a line of JSON (LogRecord), then so many bytes"),
+)
+_PAST: Final = (
+    Query("since", "number", "from this time on (seconds since 1970); a day ago unless said"),
+    Query("until", "number", "up to this time; now unless said"),
+    Query("step", "integer", "seconds of a point: 60 to 86400; what fits 1,500 points unless said"),
+    Query("groups", "boolean", "also what each group needed in that time"),
+    Query("ledger", "boolean", "also alerts with what followed them, and the daemons' lives"),
 )
 _OF_RUN: Final = (404, 409)
 
@@ -175,6 +183,14 @@ ROUTES: Final = (
     ),
     Route(
         "GET", "/v1/learned", looking.learned, "What groups were seen to use.", list[v.LearnedView]
+    ),
+    Route(
+        "GET",
+        "/v1/history",
+        history.history,
+        "The past: host and fleet over time, as it is kept in rollups for 90 days.",
+        HistoryView,
+        query=_PAST,
     ),
     Route(
         "GET",

@@ -20,6 +20,7 @@ from collections.abc import (
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from paddock.wire import views as v
+from paddock.wire.history_views import HistoryView
 from paddock.wire.run_request import PriorityWord
 
 from .asks import (
@@ -245,6 +246,21 @@ class Endpoints:
     @call
     def learned(self) -> Ask[list[v.LearnedView]]:
         return Ask("GET", "/v1/learned", list[v.LearnedView])
+
+    @call
+    def history(
+        self,
+        *,
+        since_at: float | None = None,
+        until_at: float | None = None,
+        step_s: int | None = None,
+        groups: bool = False,
+        ledger: bool = False,
+    ) -> Ask[HistoryView]:
+        """Host and fleet over time; a day of it, as fine as is kept, unless said otherwise."""
+        when = {"since": since_at, "until": until_at, "step": step_s}
+        path = with_query("/v1/history", **when, groups=groups, ledger=ledger)
+        return Ask("GET", path, HistoryView, quiet_s=LOOKING_S)
 
     @call
     def breakers(self) -> Ask[list[v.BreakerView]]:

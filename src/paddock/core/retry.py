@@ -10,6 +10,7 @@ from .run import Exit, Outcome, Run
 from .units import format_duration, format_size
 
 TRY_LATER = 75  # EX_TEMPFAIL of sysexits.h
+AT_FLEET_WALL = "at the fleet's wall"  # in the reason of every end there
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +36,11 @@ def judge(run: Run, ended: Exit, policy: Policy) -> Verdict:
         note = f"; {killed} was killed at the memory wall" if ended.oom else ""
         return Verdict(Outcome.SUCCEEDED, f"exit code 0{note}")
     if ended.fleet_oom and run.losses >= policy.retry.fleet_ooms:
-        text = f"killed at the fleet's wall {run.losses + 1} times; it does not fit beside others"
+        text = f"killed {AT_FLEET_WALL} {run.losses + 1} times; it does not fit beside others"
         return Verdict(Outcome.MEMORY_LIMIT_EXCEEDED, text, at_the_wall=True)
     if ended.fleet_oom:
         killed = ended.victim or "it"
-        text = f"the kernel killed {killed} at the fleet's wall, not at its own"
+        text = f"the kernel killed {killed} {AT_FLEET_WALL}, not at its own"
         return Verdict(Outcome.PREEMPTED, text, at_the_wall=True)
     if ended.oom:
         text = f"went over its memory limit of {format_size(run.limit_bytes)}"

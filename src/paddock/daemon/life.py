@@ -28,6 +28,7 @@ from paddock.daemon.capturing import take_up, usual_keeping
 from paddock.daemon.configuration import Configuration
 from paddock.daemon.containers import connected, container_driver, left_alone
 from paddock.daemon.left_notes import keep_ladder, listened_before, listening_file
+from paddock.daemon.recording import Recording
 from paddock.daemon.shims import Shims
 from paddock.daemon.standing import grounds_for, resize
 from paddock.drivers.attempts import instance_of
@@ -207,8 +208,11 @@ class _Daemon:
         ballast = self.ballast.take_aboard
         kept = (self.output, self.boxes, self.keepsakes, self.sessions)
         chores = Chores(self.supervisor, kept, self.places.stdin, also=ballast)
+        room = self.grounds.room
+        past = Recording(self.supervisor, room, places=self.places, epoch=self.epoch)
+        stack.push_async_exit(past.finish)
         works = (eyes.watch(), chores.do(), self.configuration.watch(), self.grounds.tend())
-        for work in works:
+        for work in (*works, past.keep()):
             await stack.enter_async_context(self._working(work))
         await self._serve()
 

@@ -10,10 +10,21 @@ from pathlib import Path
 from paddock.core.group import GroupFacts
 from paddock.core.heartbeat import Heartbeat
 from paddock.core.run import Ended, Run, StepDone
-from paddock.ports import Keep, Move, Recipe, Remembered, Step, Tidied, Wanted
+from paddock.ports import (
+    Keep,
+    LedgerEntry,
+    Move,
+    Recipe,
+    Remembered,
+    Rollup,
+    Step,
+    Tidied,
+    Wanted,
+)
 
 from . import codec, story
 from .errors import StoreError, StoreFailed, Unfit
+from .past import Past
 
 CANDIDATES = 6
 BATCH = 100
@@ -32,6 +43,7 @@ class MemoryStore:
         self._recipes: dict[str, Recipe] = {}
         self._heartbeat_recipes: dict[str, Recipe] = {}
         self._known = Remembered()
+        self._past = Past()
         self._closed = False
 
     # -- writing ------------------------------------------------------------------------------
@@ -71,6 +83,24 @@ class MemoryStore:
             for kept in (self._runs, self._stories, self._steps_done, self._recipes):
                 kept.pop(run.id, None)
         return Tidied(tuple(run.id for run in gone), self._drop_groups(oldest_at, keep.groups))
+
+    def record(
+        self, rollups: Sequence[Rollup], entries: Sequence[LedgerEntry] = (), *, now_at: float
+    ) -> None:
+        self._check()
+        if self.trouble is not None:
+            raise self.trouble
+        self._past.add(rollups, entries, now_at=now_at)
+
+    def rollups(
+        self, step_s: int, *, since: tuple[int, str], until_at: float, limit: int
+    ) -> tuple[Rollup, ...]:
+        self._check()
+        return self._past.rollups(step_s, since=since, until_at=until_at)[:limit]
+
+    def ledger(self, *, since_at: float, limit: int = 10_000) -> tuple[LedgerEntry, ...]:
+        self._check()
+        return self._past.ledger(since_at=since_at)[-limit:]
 
     def is_ours(self) -> bool:
         return True

@@ -129,7 +129,31 @@ ALTER TABLE runs ADD COLUMN first_attempt INTEGER;
 ALTER TABLE runs ADD COLUMN first_because TEXT;
 """
 
-MIGRATIONS: Final[tuple[str, ...]] = (_FIRST, _RECIPE_IN_RUN, _STEPS_DONE, _FIRST_MOVE_IN_RUN)
+# What is read in one go lies together: a span's groups, and the spans of one length in order.
+_HISTORY: Final = """
+CREATE TABLE rollups (
+    step_s INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    group_name TEXT NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (step_s, at, group_name)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE ledger (
+    at REAL NOT NULL,
+    kind TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    until_at REAL,
+    verdict TEXT NOT NULL,
+    facts TEXT NOT NULL,
+    because TEXT NOT NULL,
+    PRIMARY KEY (at, kind, subject)
+) STRICT, WITHOUT ROWID;
+"""
+
+MIGRATIONS: Final[tuple[str, ...]] = (
+    *(_FIRST, _RECIPE_IN_RUN, _STEPS_DONE, _FIRST_MOVE_IN_RUN, _HISTORY),
+)
 VERSION: Final = len(MIGRATIONS)
 
 

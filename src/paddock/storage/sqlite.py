@@ -13,9 +13,19 @@ import apsw
 
 from paddock.core.group import GroupFacts
 from paddock.core.run import Run, StepDone
-from paddock.ports import Keep, Move, Recipe, Remembered, Step, Tidied, Wanted
+from paddock.ports import (
+    Keep,
+    LedgerEntry,
+    Move,
+    Recipe,
+    Remembered,
+    Rollup,
+    Step,
+    Tidied,
+    Wanted,
+)
 
-from . import codec, queries, story, writing
+from . import codec, history, queries, story, writing
 from .environments import Environments
 from .errors import StoreDamaged, StoreError, StoreFailed, StoreGone
 from .opening import (
@@ -83,6 +93,14 @@ class SqliteStore:
             self._db.execute(f"PRAGMA incremental_vacuum({writing.PAGES})").fetchall()
             empty_wal(self._db, self.path)
         return removed
+
+    def record(
+        self, rollups: Sequence[Rollup], entries: Sequence[LedgerEntry] = (), *, now_at: float
+    ) -> None:
+        with self._at_work(), self._transaction():
+            history.add(self._db, rollups)
+            history.put_entries(self._db, entries)
+            history.drop_old(self._db, now_at=now_at)
 
     def snapshot(self, to: Path) -> None:
         """A whole copy in a new file, while the store goes on; as secret as the store itself."""
@@ -215,6 +233,16 @@ class SqliteStore:
 
     def heartbeat_recipe(self, name: str) -> Recipe | None:
         return self._recipe(queries.RECIPE_OF_HEARTBEAT, codec.legible(name))
+
+    def rollups(
+        self, step_s: int, *, since: tuple[int, str], until_at: float, limit: int
+    ) -> tuple[Rollup, ...]:
+        with self._at_work():
+            return history.read(self._db, step_s, since=since, until_at=until_at, limit=limit)
+
+    def ledger(self, *, since_at: float, limit: int = 10_000) -> tuple[LedgerEntry, ...]:
+        with self._at_work():
+            return history.entries(self._db, since_at=since_at, limit=limit)
 
     # -- inside -------------------------------------------------------------------------------
 

@@ -176,6 +176,11 @@ class Room:
         found = [one for one in clearing.spots(self._top) if isinstance(one, Spot)]
         return [spot.record for spot in found]
 
+    def occupied(self) -> dict[Path, bool]:
+        """Where each workspace is, and whether a run has it."""
+        found = [one for one in clearing.spots(self._top) if isinstance(one, Spot)]
+        return {spot.path: spot.record.state is State.TAKEN for spot in found}
+
     # -- clearing up ------------------------------------------------------------------------
 
     def gc(self, *, dry_run: bool = False) -> list[Judged]:

@@ -12,6 +12,7 @@ from paddock.core.group import Group
 from paddock.core.restore import owed, restore
 from paddock.core.run import Ended
 from paddock.storage import schema
+from paddock.storage.rollup import DAY_S, HOUR_S, MINUTE_S
 from paddock.storage.sqlite import SqliteStore, open_store
 from tests.data import make_database as made
 
@@ -48,6 +49,20 @@ def test_steps_that_were_done_are_done(path: Path) -> None:
     shutil.copy(DATA / "store_v3.db", path)
     store = open_store(path)
     assert store.steps_done(made.steps_done()[0].run) == made.steps_done()
+    store.close()
+
+
+def test_the_past_is_still_there(path: Path) -> None:
+    path.parent.mkdir(mode=0o700)
+    shutil.copy(DATA / "store_v5.db", path)
+    store = open_store(path)
+    found = [
+        rollup
+        for step_s in (MINUTE_S, HOUR_S, DAY_S)
+        for rollup in store.rollups(step_s, since=(0, ""), until_at=9e18, limit=10)
+    ]
+    assert sorted(map(str, found)) == sorted(map(str, made.rollups()))
+    assert store.ledger(since_at=0.0) == (made.entry(),)
     store.close()
 
 

@@ -8,10 +8,13 @@ from typing import Any
 import apsw
 import pytest
 
-from paddock.storage import queries, schema
+from paddock.storage import history, queries, schema
 
 # Of released migrations: to change the tables, append a migration and its sum.
-RELEASED = ("53d2de45a3e18737", "01db29c38ad8dc45", "5a9083cc0d4dcca5", "389a61403044ddb3")
+RELEASED = (
+    *("53d2de45a3e18737", "01db29c38ad8dc45", "5a9083cc0d4dcca5", "389a61403044ddb3"),
+    *("b838452677b114c4",),
+)
 
 
 def made() -> apsw.Connection:
@@ -72,6 +75,10 @@ KEPT = ("oldest_at", "batch", "keep")
         (queries.ENDED, dict.fromkeys(NAMED)),
         (queries.DROP_OLD_RUNS, dict.fromkeys(KEPT)),
         (queries.DROP_OLD_GROUPS, dict.fromkeys(KEPT)),
+        (history.FIND, (None, None, None)),
+        (history.COUNT, (None, None)),
+        (history.READ, dict.fromkeys(("step_s", "at", "group", "until_at", "limit"))),
+        (history.DROP, (None, None, None)),
     ],
 )
 def test_what_is_asked_often_walks_over_no_table(query: str, bound: Any) -> None:

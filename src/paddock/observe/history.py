@@ -1,0 +1,311 @@
+"""The recorder: counts what the fleet does, in spans that the store adds to what it keeps.
+
+It only looks: told of every change after it was remembered, and asked to look every few seconds.
+Nothing here waits for anything; whoever owns it takes what gathered to the store, once a minute.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from paddock.core.fleet import Change, Fleet
+from paddock.core.retry import AT_FLEET_WALL
+from paddock.core.run import (
+    Ended,
+    Frozen,
+    Live,
+    Outcome,
+    Queued,
+    Run,
+    Running,
+    Starting,
+    State,
+    Stopping,
+)
+from paddock.ports import LedgerEntry, Rollup
+from paddock.storage.rollup import (
+    DAY_S,
+    HOUR_S,
+    MINUTE_S,
+    OTHERS,
+    PEAK_UNIT,
+    TIME_UNIT,
+    FleetSpan,
+    GroupSpan,
+    is_empty,
+    packed,
+    put,
+)
+
+CLOSE_TO_WALL: Final = 0.85  # of its limit: an agent under memory pressure
+LONGEST_GAP_S: Final = 60.0  # a machine that slept, or a loop that hung, was not seen meanwhile
+# While the store cannot be written, so much waits for it; what is older stays in the hours.
+MOST_MINUTES: Final = 120
+MOST_HOURS: Final = 48
+MOST_GROUPS: Final = 2000
+
+
+class Seen(NamedTuple):
+    """What of the host the fleet does not know. None: nobody could tell."""
+
+    cores: int | None = None
+    cpu_s: float | None = None  # seconds of cores in use since the last look
+    disk_bytes: int | None = None
+    disk_free_bytes: int | None = None
+    workspace_bytes: int | None = None
+    unused_bytes: int | None = None
+    log_bytes: int | None = None
+
+
+@dataclass(slots=True)
+class Gathered:
+    """What is not in the store yet."""
+
+    minutes: dict[int, FleetSpan] = field(default_factory=dict)
+    hours: dict[int, FleetSpan] = field(default_factory=dict)
+    groups: dict[tuple[int, str], GroupSpan] = field(default_factory=dict)
+    entries: dict[tuple[float, str, str], LedgerEntry] = field(default_factory=dict)
+
+    def rollups(self) -> list[Rollup]:
+        found = [Rollup(MINUTE_S, at, None, packed(one)) for at, one in self.minutes.items()]
+        found += [Rollup(HOUR_S, at, None, packed(one)) for at, one in self.hours.items()]
+        for (at, name), span in self.groups.items():
+            if is_empty(span):
+                continue  # one of its runs waits, and that is all
+            data = packed(span)
+            found.append(Rollup(HOUR_S, at, name, data))
+            found.append(Rollup(DAY_S, at - at % DAY_S, name, data))
+        return found
+
+    def fleet_at(self, at: float) -> tuple[FleetSpan, FleetSpan]:
+        minute, hour = int(at // MINUTE_S * MINUTE_S), int(at // HOUR_S * HOUR_S)
+        if minute not in self.minutes and len(self.minutes) >= MOST_MINUTES:
+            del self.minutes[min(self.minutes)]
+        if hour not in self.hours and len(self.hours) >= MOST_HOURS:
+            del self.hours[min(self.hours)]
+        known = self.minutes.setdefault(minute, FleetSpan())
+        return known, self.hours.setdefault(hour, FleetSpan())
+
+    def group_at(self, at: float, name: str) -> GroupSpan:
+        key = (int(at // HOUR_S * HOUR_S), name)
+        if key not in self.groups and len(self.groups) >= MOST_GROUPS:
+            key = (key[0], OTHERS)
+        return self.groups.setdefault(key, GroupSpan())
+
+    def put_back(self, other: Gathered) -> None:
+        """What could not be written: it goes with the next."""
+        for at, span in other.minutes.items():
+            self.fleet_at(at)[0].add(span)
+        for at, span in other.hours.items():
+            if at in self.hours or len(self.hours) < MOST_HOURS:
+                self.hours.setdefault(at, FleetSpan()).add(span)
+        for (at, name), group in other.groups.items():
+            self.group_at(at, name).add(group)
+        self.entries = other.entries | self.entries
+
+
+class Recorder:
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self.gathered = Gathered()
+        self._looked_at: float | None = None
+        self._now_at = 0.0  # by the wall clock, at the last look
+
+    def note(self, entry: LedgerEntry) -> None:
+        self.gathered.entries[entry.at, entry.kind, entry.subject] = entry
+
+    def take(self) -> Gathered:
+        taken, self.gathered = self.gathered, Gathered()
+        return taken
+
+    # -- what happened --------------------------------------------------------------------
+
+    def changed(self, change: Change) -> None:
+        """Told of every change, in order. The time is that of the last look: a few seconds."""
+        group = self.gathered.group_at(self._now_at, change.run.spec.group)
+        for span in self.gathered.fleet_at(self._now_at):
+            _count(span, change)
+            span.agents_max = max(span.agents_max, len(self._fleet.live))
+        _count_of_group(group, change)
+        before = change.before
+        if isinstance(before, Live) and not change.run.live:
+            self._add_rest(group, change.run, before)
+
+    def _add_rest(self, group: GroupSpan, run: Run, before: Live) -> None:
+        """What it did since the last look, which may be all it ever did."""
+        seconds = self._since_look_s(before, run.state.since_at)
+        limit, expected = before.hold.limit_bytes, before.hold.expected_bytes
+        _add_agent(group, before, used=min(run.peak_bytes, limit), seconds=seconds)
+        for span in self.gathered.fleet_at(self._now_at):
+            span.agents_s += seconds
+            span.limits_s += limit * seconds
+            span.expected_s += expected * seconds
+
+    def _since_look_s(self, state: Live, now: float) -> float:
+        began = state.started_at if isinstance(state, Stopping) else None
+        began = state.since_at if began is None else began
+        looked_at = began if self._looked_at is None else self._looked_at
+        return min(max(now - max(began, looked_at), 0.0), LONGEST_GAP_S)
+
+    # -- how it stands --------------------------------------------------------------------
+
+    def look(self, seen: Seen = Seen(), *, at: float) -> None:  # noqa: B008 - frozen
+        """At the fleet as it is; `at` is the time on the wall."""
+        self._now_at = at
+        elapsed_s = self._fleet.now - self._looked_at if self._looked_at is not None else 0.0
+        one = self._levels(seen, min(max(elapsed_s, 0.0), LONGEST_GAP_S))
+        self._looked_at = self._fleet.now
+        for span in self.gathered.fleet_at(at):
+            span.add(one)
+
+    def _levels(self, seen: Seen, elapsed_s: float) -> FleetSpan:
+        fleet = self._fleet
+        demand, host, policy = fleet.demand, fleet.host, fleet.policy
+        expected, used = demand.expected_bytes, demand.sums.used_bytes
+        rung = int(fleet.ladder.rung)
+        one = FleetSpan(
+            seconds=elapsed_s,
+            total_bytes=policy.total_bytes,
+            wall_bytes=policy.wall_bytes,
+            most_agents=policy.max_agents,
+            rungs_s={rung: elapsed_s},
+            rung_max=rung,
+            agents_max=len(fleet.live),
+            expected_s=expected * elapsed_s,
+            expected_max=expected,
+            used_s=used * elapsed_s,
+            used_max=used,
+            waiting_s=fleet.waiting * elapsed_s,
+            waiting_max=fleet.waiting,
+        )
+        if host is not None:
+            one.available_min = host.available_bytes
+            one.stall_s = host.memory_stall_percent * elapsed_s
+        if host is not None and host.used_percent is not None:
+            one.readable_s = elapsed_s
+            one.used_percent_s = host.used_percent * elapsed_s
+            one.used_percent_max = host.used_percent
+        self._add_seen(one, seen, elapsed_s)
+        self._add_agents(one, elapsed_s)
+        return one
+
+    def _add_seen(self, one: FleetSpan, seen: Seen, elapsed_s: float) -> None:
+        if seen.cores is not None and seen.cpu_s is not None and elapsed_s > 0:
+            one.cores, one.cpu_s, one.cpu_of_s = seen.cores, seen.cpu_s, seen.cores * elapsed_s
+        one.disk_bytes, one.disk_free_bytes = seen.disk_bytes, seen.disk_free_bytes
+        one.workspace_bytes, one.unused_bytes = seen.workspace_bytes, seen.unused_bytes
+        one.log_bytes = seen.log_bytes
+
+    def _add_agents(self, one: FleetSpan, elapsed_s: float) -> None:
+        """Each agent, once a look: 300 of them take less than a millisecond."""
+        fleet = self._fleet
+        for run in fleet.live_runs():
+            state, used = run.state, fleet.demand.used_by(run.id)
+            assert isinstance(state, Live)
+            seconds = min(elapsed_s, self._since_look_s(state, fleet.now))
+            group = self.gathered.group_at(self._now_at, run.spec.group)
+            _add_agent(group, state, used=used, seconds=seconds)
+            limit = state.hold.limit_bytes
+            one.agents_s += seconds
+            one.limits_s += limit * seconds
+            one.frozen_s += seconds if _is_frozen(state) else 0.0
+            one.pressed_s += seconds if used > CLOSE_TO_WALL * limit else 0.0
+
+
+def _add_agent(group: GroupSpan, state: Live, *, used: int, seconds: float) -> None:
+    limit, expected = state.hold.limit_bytes, state.hold.expected_bytes
+    group.seconds += seconds
+    group.used_s += used * seconds
+    group.used_max = max(group.used_max, used)
+    group.expected_s += expected * seconds
+    group.limits_s += limit * seconds
+    group.limit_bytes, group.limit_max = limit, max(group.limit_max, limit)
+    group.expected_bytes = expected
+    group.frozen_s += seconds if _is_frozen(state) else 0.0
+
+
+def _is_frozen(state: Live) -> bool:
+    return isinstance(state, Running) and state.frozen is not None
+
+
+# -- one change ---------------------------------------------------------------------------------
+
+
+def hit_own_wall(change: Change) -> bool:
+    """An attempt that ended because it went over its own limit, tried again or not."""
+    state, before = change.run.state, change.before
+    if not isinstance(before, Live):
+        return False
+    if isinstance(state, Ended):
+        return state.outcome is Outcome.MEMORY_LIMIT_EXCEEDED and not hit_fleet_wall(change)
+    return isinstance(state, Queued) and change.run.limit_bytes > before.hold.limit_bytes
+
+
+def hit_fleet_wall(change: Change) -> bool:
+    ended = isinstance(change.before, Live) and not change.run.live
+    return ended and AT_FLEET_WALL in change.because
+
+
+def was_preempted(change: Change) -> bool:
+    before = change.before
+    stopped = isinstance(before, Stopping) and before.outcome is Outcome.PREEMPTED
+    return stopped and isinstance(change.run.state, Queued)
+
+
+def was_frozen(change: Change) -> bool:
+    """By pressure, now."""
+    return _pressed(change.run.state) and not _pressed(change.before)
+
+
+def _pressed(state: State | None) -> bool:
+    return isinstance(state, Running) and state.frozen is Frozen.BY_PRESSURE
+
+
+def _count(span: FleetSpan, change: Change) -> None:
+    state, before = change.run.state, change.before
+    span.submitted += before is None
+    span.preemptions += was_preempted(change)
+    span.ooms += hit_own_wall(change)
+    span.fleet_ooms += hit_fleet_wall(change)
+    span.freezes += was_frozen(change)
+    if isinstance(state, Starting) and isinstance(before, Queued):
+        span.starts += 1
+        put(span.waits, state.since_at - before.since_at, TIME_UNIT)
+    elif isinstance(state, Running) and isinstance(before, Starting):
+        put(span.begins, state.since_at - before.since_at, TIME_UNIT)
+    elif isinstance(state, Ended):
+        span.ends[state.outcome] = span.ends.get(state.outcome, 0) + 1
+
+
+def _count_of_group(span: GroupSpan, change: Change) -> None:
+    run, before = change.run, change.before
+    state = run.state
+    span.preemptions += was_preempted(change)
+    span.ooms += hit_own_wall(change)
+    span.fleet_ooms += hit_fleet_wall(change)
+    if isinstance(state, Starting) and isinstance(before, Queued):
+        put(span.waits, state.since_at - before.since_at, TIME_UNIT)
+    if isinstance(state, Ended):
+        span.ends[state.outcome] = span.ends.get(state.outcome, 0) + 1
+    ran_s = _ran_s(run, before)
+    if ran_s is None:
+        return
+    span.attempts += 1
+    if run.peak_bytes:
+        put(span.peaks, run.peak_bytes, PEAK_UNIT)
+    if isinstance(state, Ended) and state.outcome is Outcome.SUCCEEDED:
+        put(span.run_times, ran_s, TIME_UNIT)
+
+
+def _ran_s(run: Run, before: State | None) -> float | None:
+    """How long the attempt that is now over was at work; None where none is over."""
+    if run.live:
+        return None
+    match before:
+        case Running(since_at=since_at, paused_s=paused_s):
+            return run.state.since_at - since_at - paused_s
+        case Stopping(started_at=float(since_at)):
+            return run.state.since_at - since_at
+        case _:
+            return None
