@@ -55,7 +55,9 @@ def command() -> None:
 @measuring
 @click.option("--matrix", is_flag=True, help="Small, medium and large work, one after the other.")
 @click.option("--every", type=EVERY, default="5s", show_default=True, help="Between samples.")
-@click.option("--rounds", type=click.IntRange(1, 100), default=3, show_default=True)
+@click.option(
+    "--rounds", type=click.IntRange(1, 100), default=3, show_default=True, help="Of each."
+)
 @click.option("--memory", type=AGENT_SIZE, default=4 * GIB, help="The agent's wall.  [default: 4G]")
 @click.option("--container", is_flag=True, help="In a container as well.")
 @click.option("--rehearse", is_flag=True, help="--agent names a preset: its program, no tokens.")
@@ -152,10 +154,14 @@ def stress(
 
 @command.command("cpu")
 @measuring
-@click.option("--cores", type=CORES, default=USUAL_CORES, show_default=True)
-@click.option("--agents", type=click.IntRange(1, MOST_AGENTS), default=4, show_default=True)
+@click.option("--cores", type=CORES, default=USUAL_CORES, show_default=True, help="Of each agent.")
+@click.option(
+    "--agents", type=click.IntRange(1, MOST_AGENTS), default=4, show_default=True, help="At once."
+)
 @click.option("--memory", type=AGENT_SIZE, default=GIB, help="Of each.  [default: 1G]")
-@click.option("--rounds", type=click.IntRange(1, 100), default=3, show_default=True)
+@click.option(
+    "--rounds", type=click.IntRange(1, 100), default=3, show_default=True, help="Of each."
+)
 def cpu(
     agent: str | None,
     within: int | None,
@@ -190,8 +196,12 @@ def cpu(
 
 @command.command("soak")
 @measuring
-@click.option("--hours", type=NumberType(0.001, 1000), default=8.0, show_default=True)
-@click.option("--agents", type=click.IntRange(1, MOST_AGENTS), default=2, show_default=True)
+@click.option(
+    "--hours", type=NumberType(0.001, 1000), default=8.0, show_default=True, help="How long."
+)
+@click.option(
+    "--agents", type=click.IntRange(1, MOST_AGENTS), default=2, show_default=True, help="At once."
+)
 @click.option("--runs", type=click.IntRange(1, 10_000_000), help="End after so many.")
 @click.option("--accelerated", is_flag=True, help="Very short agents, as many as there is time.")
 @click.option("--memory", type=AGENT_SIZE, default=GIB, help="Of each.  [default: 1G]")
@@ -335,10 +345,14 @@ def schema() -> None:
 @click.option("--shape", type=click.Choice(SHAPES), help="Of the agents.  [default: bursty]")
 @click.option("--from-history", is_flag=True, help="Agents as your own runs have been.")
 @click.option("--group", metavar="GROUP", help="With --from-history: only of this group.")
-@click.option("--rounds", type=click.IntRange(1, 1000), default=10, show_default=True)
+@click.option(
+    "--rounds", type=click.IntRange(1, 1000), default=10, show_default=True, help="That must hold."
+)
 @click.option("--seconds", type=NumberType(1, 600), default=8.0, show_default=True, help="Each.")
 @click.option("--together", is_flag=True, help="All from their begin, so that peaks meet.")
-@click.option("--seed", type=click.IntRange(0, 2**31), default=1, show_default=True)
+@click.option(
+    "--seed", type=click.IntRange(0, 2**31), default=1, show_default=True, help="Of what is random."
+)
 @click.option("--write", is_flag=True, help="Put what was found into your configuration.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Where reports go.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")

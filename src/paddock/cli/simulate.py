@@ -43,7 +43,9 @@ BYTES_PER_CPU = 8 * GIB
 @click.option(
     "--cpus", type=CPUS, help="Cores [default: this host's; with --ram one for every 8G]."
 )
-@click.option("--runs", type=click.IntRange(1, MOST_RUNS), default=1000, show_default=True)
+@click.option(
+    "--runs", type=click.IntRange(1, MOST_RUNS), default=1000, show_default=True, help="In all."
+)
 @click.option(
     "--fleet",
     "fleet_file",
@@ -51,8 +53,20 @@ BYTES_PER_CPU = 8 * GIB
     type=click.Path(allow_dash=True),
     help="The runs of this fleet file instead.",
 )
-@click.option("--workload", type=click.Choice(list(WORKLOADS)), default="mixed", show_default=True)
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True)
+@click.option(
+    "--workload",
+    type=click.Choice(list(WORKLOADS)),
+    default="mixed",
+    show_default=True,
+    help="What the pretend agents are like.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**63 - 1),
+    default=1,
+    show_default=True,
+    help="The same seed, the same report.",
+)
 @click.option(
     "--admission",
     type=click.Choice([str(each) for each in Admission]),
