@@ -15,13 +15,14 @@ from .measuring import (
     AGENTS,
     CORES,
     EVERY,
-    MOST_AGENTS,
     SIZES,
     command_of,
     directory_of,
     keep,
     measuring,
     safely,
+    with_agents,
+    with_rounds,
     works_of,
 )
 from .params import AGENT_SIZE, HOST_SIZE, NumberType, SizeType
@@ -55,9 +56,7 @@ def command() -> None:
 @measuring
 @click.option("--matrix", is_flag=True, help="Small, medium and large work, one after the other.")
 @click.option("--every", type=EVERY, default="5s", show_default=True, help="Between samples.")
-@click.option(
-    "--rounds", type=click.IntRange(1, 100), default=3, show_default=True, help="Of each."
-)
+@with_rounds()
 @click.option("--memory", type=AGENT_SIZE, default=4 * GIB, help="The agent's wall.  [default: 4G]")
 @click.option("--container", is_flag=True, help="In a container as well.")
 @click.option("--rehearse", is_flag=True, help="--agent names a preset: its program, no tokens.")
@@ -155,13 +154,9 @@ def stress(
 @command.command("cpu")
 @measuring
 @click.option("--cores", type=CORES, default=USUAL_CORES, show_default=True, help="Of each agent.")
-@click.option(
-    "--agents", type=click.IntRange(1, MOST_AGENTS), default=4, show_default=True, help="At once."
-)
+@with_agents(usual=4)
 @click.option("--memory", type=AGENT_SIZE, default=GIB, help="Of each.  [default: 1G]")
-@click.option(
-    "--rounds", type=click.IntRange(1, 100), default=3, show_default=True, help="Of each."
-)
+@with_rounds()
 def cpu(
     agent: str | None,
     within: int | None,
@@ -199,9 +194,7 @@ def cpu(
 @click.option(
     "--hours", type=NumberType(0.001, 1000), default=8.0, show_default=True, help="How long."
 )
-@click.option(
-    "--agents", type=click.IntRange(1, MOST_AGENTS), default=2, show_default=True, help="At once."
-)
+@with_agents(usual=2)
 @click.option("--runs", type=click.IntRange(1, 10_000_000), help="End after so many.")
 @click.option("--accelerated", is_flag=True, help="Very short agents, as many as there is time.")
 @click.option("--memory", type=AGENT_SIZE, default=GIB, help="Of each.  [default: 1G]")
@@ -345,9 +338,7 @@ def schema() -> None:
 @click.option("--shape", type=click.Choice(SHAPES), help="Of the agents.  [default: bursty]")
 @click.option("--from-history", is_flag=True, help="Agents as your own runs have been.")
 @click.option("--group", metavar="GROUP", help="With --from-history: only of this group.")
-@click.option(
-    "--rounds", type=click.IntRange(1, 1000), default=10, show_default=True, help="That must hold."
-)
+@with_rounds(most=1000, usual=10, about="That must hold.")
 @click.option("--seconds", type=NumberType(1, 600), default=8.0, show_default=True, help="Each.")
 @click.option("--together", is_flag=True, help="All from their begin, so that peaks meet.")
 @click.option(

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -24,9 +24,22 @@ if TYPE_CHECKING:
     from paddock.bench.report import Report
     from paddock.bench.works import Work
 
+F = TypeVar("F", bound=Callable[..., Any])
+
 LEAST_EVERY_S: Final = 0.1
 MOST_EVERY_S: Final = 3600.0
 MOST_AGENTS: Final = 1000
+
+
+def with_rounds(*, most: int = 100, usual: int = 3, about: str = "Of each.") -> Callable[[F], F]:
+    return click.option(
+        "--rounds", type=click.IntRange(1, most), default=usual, show_default=True, help=about
+    )
+
+
+def with_agents(*, usual: int) -> Callable[[F], F]:
+    kind = click.IntRange(1, MOST_AGENTS)
+    return click.option("--agents", type=kind, default=usual, show_default=True, help="At once.")
 
 
 class EveryType(DurationType):

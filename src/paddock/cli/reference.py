@@ -17,8 +17,8 @@ _INTRODUCTION = """\
 
 <!-- Made by `python -m paddock.cli.reference` from the commands themselves. -->
 
-Every option of every command, as `--help` has it. What the commands do, with examples and JSON, is in
-[commands](commands.md).
+Every option of every command, as `--help` has it. What the commands do, with examples and JSON,
+is in [commands](commands.md).
 """
 
 

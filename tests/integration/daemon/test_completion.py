@@ -43,7 +43,7 @@ class Shell:
         self._pid, self._terminal = pty.fork()
         if self._pid == 0:
             os.chdir(house.home)
-            os.execvpe(words[0], words, house.env)  # noqa: S606
+            os.execvpe(words[0], words, house.env)
         self.type(f'{before}eval "$(_PADDOCK_COMPLETE={name}_source paddock)"; echo re""ady\n')
         self.until("ready")
 
