@@ -14,6 +14,7 @@ from paddock.cli.connecting import Door
 from paddock.client.asks import Record
 from paddock.client.errors import ClientError, Failed, NoDaemon, NotFound, Refused
 from paddock.core.units import GIB, MIB
+from paddock.wire.history_views import HistoryView
 from paddock.wire.views import (
     BreakerView,
     ClearedView,
@@ -396,6 +397,19 @@ class FakeClient:
             for run in self._daemon.runs.values()
             if run.state == "running"
         )
+
+    def history(
+        self,
+        *,
+        since_at: float | None = None,
+        until_at: float | None = None,
+        step_s: int | None = None,
+        groups: bool = False,
+        ledger: bool = False,
+    ) -> HistoryView:
+        """Of a daemon that has seen nothing yet."""
+        del groups, ledger
+        return HistoryView(since_at=since_at or 0.0, until_at=until_at or 0.0, step_s=step_s or 60)
 
     def learned(self) -> tuple[LearnedView, ...]:
         groups = {run.group: run.name for run in self._daemon.runs.values()}
