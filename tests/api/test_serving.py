@@ -13,6 +13,7 @@ import pytest
 from paddock.api.binding import CannotListen, bind_unix, identity, split_address
 from paddock.api.serving import ApiServer
 from paddock.client import Client, Failed, NoDaemon
+from paddock.logs.shelf import Missing
 from tests.kit.desk import ServedDesk, a_desk, an_agent
 from tests.kit.waiting import until
 
@@ -103,6 +104,8 @@ def test_a_daemon_that_stops_answers_what_is_under_way_and_breaks_off_streams(
     told: list[str] = []
     with a_desk(tmp_path) as desk:
         desk.submit(an_agent("long", "print=hello", "sleep=60"))
+        with desk.client() as client:  # what is told at the end is how it is then
+            until(lambda: client.run("long").state == "running", within_s=30)
 
         def follow() -> None:
             try:
@@ -118,12 +121,53 @@ def test_a_daemon_that_stops_answers_what_is_under_way_and_breaks_off_streams(
         reader, waiter = threading.Thread(target=follow), threading.Thread(target=wait)
         reader.start()
         waiter.start()
-        until(lambda: desk.now(lambda: len(desk.server._state.tasks) == 2))  # noqa: SLF001
+        tasks = desk.server._state.tasks  # noqa: SLF001
+        until(lambda: desk.now(lambda: len(tasks) == 2), within_s=30)
         began = time.monotonic()
-    assert time.monotonic() - began < 2
-    reader.join(10)
-    waiter.join(10)
+    assert time.monotonic() - began < 30  # and not the 100 s that one of them would wait
+    reader.join(30)
+    waiter.join(30)
     assert sorted(told) == ["lost", "running"]
+    assert caplog.text == ""
+
+
+def test_a_stream_that_is_only_about_to_begin_is_broken_off_as_well(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its head is not sent yet when the daemon stops: the disk takes its time."""
+    told: list[str] = []
+    with a_desk(tmp_path) as desk:
+        desk.submit(an_agent("long", "print=hello", "sleep=60"))
+        looks, stops = threading.Event(), threading.Event()
+        missing = desk.output.missing
+
+        def slowly(run: str) -> Missing:
+            looks.set()
+            assert stops.wait(30)
+            return missing(run)
+
+        monkeypatch.setattr(desk.output, "missing", slowly)
+
+        def follow() -> None:
+            try:
+                with desk.client() as client:
+                    list(client.log("long", follow=True))
+            except Failed as failed:
+                told.append(failed.code)
+
+        reader = threading.Thread(target=follow)
+        reader.start()
+        assert looks.wait(30)
+
+        def let_go() -> None:
+            until(desk.server._desk.closing.is_set, within_s=30)  # noqa: SLF001
+            stops.set()
+
+        letting = threading.Thread(target=let_go)
+        letting.start()
+    letting.join(30)
+    reader.join(30)
+    assert told == ["lost"]
     assert caplog.text == ""
 
 

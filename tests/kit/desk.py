@@ -72,12 +72,12 @@ class ServedDesk:
 
     def start(self) -> None:
         self._thread.start()
-        self._up.result(10)
+        self._up.result(60)
 
     def stop(self) -> None:
         if self._over is not None:
             self.loop.call_soon_threadsafe(self._over.set)
-        self._thread.join(15)
+        self._thread.join(60)
         assert not self._thread.is_alive()
         self.loop.close()
 

@@ -82,7 +82,7 @@ async def supervised(
             await supervisor.close()
 
 
-async def until(condition: Callable[[], bool], within_s: float = 5.0) -> None:
+async def until(condition: Callable[[], bool], within_s: float = 30.0) -> None:
     give_up_at = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < give_up_at, "waited in vain"

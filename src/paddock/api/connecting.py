@@ -133,6 +133,13 @@ class PeerProtocol(HttpToolsProtocol):
         else:
             self.shutdown()
 
+    def break_off_stream(self) -> None:
+        """One whose head was sent only after the server said that it stops."""
+        cycle: Any = self.cycle
+        is_under_way = cycle is not None and cycle.response_started and not cycle.response_complete
+        if is_under_way and cycle.chunked_encoding:
+            self.transport.abort()
+
     # -- what comes -----------------------------------------------------------------------
 
     def data_received(self, data: bytes) -> None:

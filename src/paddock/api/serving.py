@@ -157,16 +157,17 @@ class ApiServer:
             path.unlink(missing_ok=True)
 
     async def _drain(self) -> None:
-        tasks = set(self._state.tasks)
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=GRACE_S)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
-        give_up_at = asyncio.get_running_loop().time() + GRACE_S
-        while any(one.is_answering for one in self._connections):
-            if asyncio.get_running_loop().time() > give_up_at:
-                break
+        clock = asyncio.get_running_loop().time
+        tasks, give_up_at = set(self._state.tasks), clock() + GRACE_S
+        while tasks and clock() < give_up_at:
+            _, tasks = await asyncio.wait(tasks, timeout=SOON_S)
+            for connection in self._connections:
+                connection.break_off_stream()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        give_up_at = clock() + GRACE_S
+        while any(one.is_answering for one in self._connections) and clock() < give_up_at:
             await asyncio.sleep(SOON_S)
         for connection in self._connections:
             connection.transport.abort()

@@ -22,6 +22,7 @@ from paddock.client import Client
 from paddock.client.errors import ClientError
 from paddock.config.places import Places, find_places
 from paddock.drivers.local.keeper.members import look_at
+from paddock.drivers.local.keeper_client import KEEPER
 from paddock.rescue.records import Records, read_home
 from paddock.wire.run_request import RunRequest
 from paddock.wire.views import DaemonView, RunView, Submission, Submit
@@ -29,6 +30,7 @@ from paddock.wire.views import DaemonView, RunView, Submission, Submit
 from .ceiling import Ceiling
 
 PADDOCK: Final = (sys.executable, "-P", "-m", "paddock")
+KEEPER_AT: Final = 6  # in its command: Python and its options come first
 NAME: Final = "paddock-bench-"
 OWNER: Final = "owner"  # in each: who measures, as PID and start, so that what is left is known
 ENDS_WITHIN_S: Final = 20.0
@@ -103,7 +105,7 @@ class Pen:
         while (left := self._processes()) and time.monotonic() < give_up_at:
             time.sleep(0.02)
         # The keeper first: it would bring the daemon back.
-        for pid in sorted(left, key=lambda pid: b"keeper" not in left[pid]):
+        for pid in sorted(left, key=lambda pid: left[pid] is not KEEPER):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         if home is not None:
@@ -123,14 +125,21 @@ class Pen:
             timeout=CALL_S,
         )
 
-    def _processes(self) -> dict[int, bytes]:
-        """Daemon and keeper, by the directory in their command; nobody else who names it."""
-        found, state = {}, os.fsencode(self.places.state)
+    def _processes(self) -> dict[int, object]:
+        """Daemon and keeper, by their whole command: whoever only names the directory is not."""
+        state = os.fsencode(self.places.state)
+        daemon = (*map(os.fsencode, PADDOCK[1:]), b"daemon", b"run", b"--state", state)
+        keeper = (os.fsencode(KEEPER), os.fsencode(self.places.keeper))
+        found: dict[int, object] = {}
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             with suppress(OSError):
-                words = path.read_bytes()
-                if state in words and b"paddock" in words.split(b"\0")[1:4]:
-                    found[int(path.parent.name)] = words
+                words = tuple(path.read_bytes().split(b"\0"))
+                if path.stat().st_uid != os.geteuid():
+                    continue
+                if words[1 : 1 + len(daemon)] == daemon:
+                    found[int(path.parent.name)] = PADDOCK
+                elif keeper == words[KEEPER_AT : KEEPER_AT + 2]:
+                    found[int(path.parent.name)] = KEEPER
         return found
 
 

@@ -243,6 +243,12 @@ def recipe_row(recipe: Recipe) -> Row:
     )
 
 
+def check_recipe(recipe: Recipe) -> None:
+    """Unfit where no store can keep it."""
+    recipe_row(recipe)
+    environment_row(recipe.environment or {})
+
+
 def environment_row(environment: Mapping[str, str]) -> tuple[bytes, bytes]:
     if any("=" in name or not name for name in environment):
         raise Unfit("a variable of the environment has an empty name or one with a '='")

@@ -77,4 +77,11 @@ class StoreFailed(StoreError):
 
 
 class Unfit(StoreError):
-    """What was handed over cannot be kept, whatever the store's state: the request is at fault."""
+    """What was handed over cannot be kept, whatever the store's state: the request is at fault.
+
+    `of`: the run or heartbeat whose recipe it is, where only the store could know that.
+    """
+
+    def __init__(self, found: str, *, of: str | None = None) -> None:
+        super().__init__(found)
+        self.of = of

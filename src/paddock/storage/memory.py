@@ -189,11 +189,11 @@ class MemoryStore:
         for step in steps:
             runs |= {change.run.id for change in step.changes}
             beats |= {beat.name for beat in step.heartbeats}
-            if not step.recipes.keys() <= runs or not step.heartbeat_recipes.keys() <= beats:
-                raise Unfit("there is nothing that this recipe could be for")
+            strange = {*(step.recipes.keys() - runs), *(step.heartbeat_recipes.keys() - beats)}
+            for name in strange:
+                raise Unfit(f"there is no {name} that this recipe could be for", of=name)
             for recipe in (*step.recipes.values(), *step.heartbeat_recipes.values()):
-                codec.recipe_row(recipe)
-                codec.environment_row(recipe.environment or {})
+                codec.check_recipe(recipe)
 
     def _put(self, step: Step) -> None:
         for name in step.removed_heartbeats:

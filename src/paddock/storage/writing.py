@@ -101,7 +101,7 @@ def _put_recipes(db: apsw.Connection, step: Step, environments: Environments) ->
         row = (*codec.recipe_row(recipe), environments.use(db, recipe.environment), key)
         db.execute(queries.PUT_RECIPE, row)
         if not db.changes():
-            raise Unfit(f"there is no run {run} that this recipe could be for")
+            raise Unfit(f"there is no run {run} that this recipe could be for", of=run)
 
 
 def _put_heartbeats(db: apsw.Connection, step: Step, environments: Environments) -> None:
@@ -124,7 +124,7 @@ def _put_heartbeat_recipe(
     try:
         db.execute(queries.PUT_HEARTBEAT_RECIPE, row)
     except apsw.ConstraintError:
-        raise Unfit(f"there is no heartbeat {name} that this recipe could be for") from None
+        raise Unfit(f"there is no heartbeat {name} that this recipe is for", of=name) from None
     environments.leave(db, before)
 
 

@@ -6,10 +6,11 @@ import os
 import re
 import stat
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from paddock.config.mistakes import printable
+from paddock.supervisor.stated_times import read_time
 
 LONGEST: Final = 200
 SHOWN: Final = 40
@@ -51,26 +52,10 @@ def seconds_in(text: str, *, written_at: float, now: float) -> float | None:
         number = float(text)
         at = number if number >= EPOCH_S else number + min(written_at, now)
         return max(0.0, at - now)
-    found = _iso(text) or _http_date(text)
-    return None if found is None else max(0.0, found - now)
-
-
-def _iso(text: str) -> float | None:
-    try:
-        found = datetime.fromisoformat(text)
-        return None if found.tzinfo is None else found.timestamp()
-    except (ValueError, OverflowError):
+    found = read_time(text)
+    if found is None or found.tzinfo is None:
         return None
-
-
-def _http_date(text: str) -> float | None:
-    from email.utils import parsedate_to_datetime
-
-    try:
-        found = parsedate_to_datetime(text)
-        return None if found.tzinfo is None else found.timestamp()
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
+    return max(0.0, (found - datetime.fromtimestamp(now, UTC)).total_seconds())
 
 
 def _read(path: str) -> tuple[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import datetime, timedelta, tzinfo
 from email.utils import parsedate_to_datetime
@@ -34,7 +35,17 @@ def wait_s(kind: str, text: str, now: datetime) -> float | None:
             found = _duration(text)
         case _:
             found = _until(text, now)
-    return found if found is not None and found > 0 else None
+    return found if found is not None and 0 < found < math.inf else None
+
+
+def read_time(text: str) -> datetime | None:
+    """As ISO 8601 or HTTP write it; without a zone where it names none. None: it is no time."""
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        try:
+            return read(text)
+        except (ValueError, TypeError, IndexError, OverflowError):
+            continue
+    return None
 
 
 def _number(text: str) -> float | None:
@@ -67,14 +78,8 @@ def _until(text: str, now: datetime) -> float | None:
 
 
 def _exact(text: str, now: datetime) -> datetime | None:
-    for read in (datetime.fromisoformat, parsedate_to_datetime):
-        try:
-            at = read(text)
-        except (ValueError, TypeError):
-            continue
-        if "-" in text or "," in text:
-            return at if at.tzinfo is not None else at.replace(tzinfo=now.tzinfo)
-    return None
+    at = read_time(text) if "-" in text or "," in text else None
+    return at if at is None or at.tzinfo is not None else at.replace(tzinfo=now.tzinfo)
 
 
 def _clock(text: str, now: datetime) -> datetime | None:
@@ -95,8 +100,15 @@ def _clock(text: str, now: datetime) -> datetime | None:
             if at is not None:
                 at = at.replace(tzinfo=zone)
                 is_next = "%Y" not in day and at < here - HALF_A_YEAR
-                return at.replace(year=at.year + 1) if is_next else at
+                return _a_year_on(at) if is_next else at
     return None
+
+
+def _a_year_on(at: datetime) -> datetime | None:
+    try:
+        return at.replace(year=at.year + 1)
+    except ValueError:
+        return None  # the 29th of February is no day of that year
 
 
 def _zone(text: str, now: datetime) -> tuple[str, tzinfo | None]:

@@ -66,11 +66,13 @@ def stages_in(labels: Mapping[str, str]) -> tuple[tuple[Part, ...], ...]:
 
 
 def agent_at(labels: Mapping[str, str], step: int) -> Agent | None:
-    """The agent of a run, or of the step that it is at."""
+    """The agent of a run, or of the step that it is at. Of steps that stream to each other there
+    is one output: nobody can tell whose words in it are whose, so they are nobody's."""
     if STEPS_LABEL not in labels:
         return agent_in(labels)
     stages = stages_in(labels)
-    return stages[step][0].agent if step < len(stages) else None
+    stage = stages[step] if step < len(stages) else ()
+    return stage[0].agent if len(stage) == 1 else None
 
 
 def _model(labels: Mapping[str, str]) -> dict[str, str]:

@@ -13,6 +13,8 @@ from paddock.core.actions import Action, StartAttempt
 from paddock.core.events import CancelRequested, Event, HeartbeatRemoved, PolicyChanged, StartPutOff
 from paddock.core.fleet import Fleet
 from paddock.core.policy import Policy
+from paddock.ports import Step
+from paddock.storage.codec import check_recipe
 from paddock.storage.errors import StoreError, Unfit
 from paddock.supervisor.thoughts import Thought, reply
 
@@ -83,11 +85,13 @@ class Trouble:
             reply(thought)
 
     def _drop_recipes(self, error: Unfit, thoughts: Sequence[Thought]) -> None:
-        """A recipe that no store can keep: its run ends, and whoever asked is told why."""
-        for thought in thoughts:
-            if thought.step.recipes or thought.step.heartbeat_recipes:
-                self._take_back(thought, StoreTrouble(str(error)))
-                thought.step = structs.replace(thought.step, recipes={}, heartbeat_recipes={})
+        """A recipe that no store can keep: its run ends, and whoever asked is told why. All others
+        that came with it are kept; only where nobody knows whose it is, none of them is."""
+        asked = [each for each in thoughts if each.step.recipes or each.step.heartbeat_recipes]
+        found = [(each, wrong) for each in asked if (wrong := _unfit_in(each.step, error))]
+        for thought, wrong in found or [(each, error) for each in asked]:
+            self._take_back(thought, StoreTrouble(str(wrong)))
+            thought.step = structs.replace(thought.step, recipes={}, heartbeat_recipes={})
 
     def _take_back(self, thought: Thought, error: StoreTrouble) -> None:
         for run in thought.submitted:
@@ -98,3 +102,16 @@ class Trouble:
         if thought.answer is not None and not thought.answer.done():
             thought.answer.set_exception(error)
         thought.answer = None
+
+
+def _unfit_in(step: Step, error: Unfit) -> Unfit | None:
+    """What is wrong with a recipe of this very step, if anything."""
+    recipes = {**step.recipes, **step.heartbeat_recipes}
+    if error.of in recipes:
+        return error
+    for recipe in recipes.values():
+        try:
+            check_recipe(recipe)
+        except Unfit as wrong:
+            return wrong
+    return None

@@ -205,6 +205,22 @@ def test_no_cgroup_of_its_paddock_is_left(tmp_path: Path, monkeypatch: pytest.Mo
     assert not home.group.exists()
 
 
+def test_whoever_only_names_its_directory_lives_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PADDOCK_STATE", str(tmp_path / "state"))
+    with a_pen("") as pen:
+        daemon = pen.daemon()
+        words = ["sh", "-c", "sleep 600; :", "paddock", "daemon run --state", str(pen.places.state)]
+        bystander = subprocess.Popen(words, start_new_session=True)
+        assert set(pen._processes()) == {daemon.pid, daemon.keeper_pid}  # noqa: SLF001
+    try:
+        assert bystander.poll() is None
+    finally:
+        os.killpg(bystander.pid, signal.SIGKILL)
+        bystander.wait()
+
+
 def test_bare_runs_are_sampled_and_leave_nothing(tmp_path: Path) -> None:
     done = run_bare(("sh", "-c", "sleep 77 & sleep 0.5; exit 3"), tmp_path, every_s=0.1)
     assert done.code == 3

@@ -48,6 +48,36 @@ def test_a_full_disk_takes_nothing_new_stops_what_is_told_and_goes_on_when_there
     in_a_loop(scenario)
 
 
+def test_a_recipe_that_nobody_can_keep_takes_no_other_along() -> None:
+    """All three come to the store in one batch."""
+
+    async def scenario() -> None:
+        store = SlowStore()
+        async with supervised(store) as one:
+            await one.submit(a_spec("first"), "exit=0")
+            await one.ended("first")
+            store.gate.clear()
+            held = asyncio.ensure_future(one.submit(a_spec("held"), "exit=0"))
+            await asyncio.sleep(0)
+            commands = {"good": "exit=0", "bad": "a zero \0 byte", "fine": "exit=3"}
+            asked = [
+                asyncio.ensure_future(one.submit(a_spec(name), command))
+                for name, command in commands.items()
+            ]
+            await until(lambda: set(commands) <= one.supervisor.fleet.runs.keys())
+            store.gate.set()
+            answers = await asyncio.gather(held, *asked, return_exceptions=True)
+            assert [type(answer) for answer in answers] == [tuple, tuple, StoreTrouble, tuple]
+            assert "zero byte" in str(answers[2])
+            ends = await one.ended("held", *commands)
+        outcomes = [end.outcome for end in ends]
+        taken = [Outcome.SUCCEEDED, Outcome.SUCCEEDED, Outcome.REFUSED, Outcome.FAILED]
+        assert outcomes == taken
+        assert store.recipe("good") is not None and store.recipe("bad") is None
+
+    in_a_loop(scenario)
+
+
 def test_nothing_starts_while_it_could_not_be_remembered() -> None:
     async def scenario() -> None:
         store = MemoryStore()

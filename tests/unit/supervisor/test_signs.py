@@ -19,6 +19,7 @@ from paddock.ports import Recipe
 from paddock.supervisor.keepsakes import AFTER_LABEL
 from paddock.supervisor.sessions import AGENT_LABEL, Agent, Sessions, agent_label
 from paddock.supervisor.signs import Signs
+from paddock.supervisor.stepping import STEPS_LABEL, Part, steps_label
 from paddock.wire.run_request import RunRequest
 from tests.kit.factories import a_run, a_spec
 
@@ -186,6 +187,17 @@ def test_what_follows_an_end_waits_behind_it(tmp_path: Path) -> None:
     )
     assert [type(event) for event in told] == [Exited, Exited, Emptied]
     assert all(each.exit.retry_after_s == UNSTATED for each in told if isinstance(each, Exited))
+
+
+def test_words_of_a_step_that_streams_beside_it_are_not_its_own(tmp_path: Path) -> None:
+    """The first fails; the one that reads from it has said early on that it is held up."""
+    agent = agent_of("claude")
+    stand = Stand(tmp_path, agent, "Claude AI usage limit reached|4102444800\n")
+    both = (Part("a", ("x",), agent=agent), Part("b", ("y",)))
+    stand.labels = {STEPS_LABEL: steps_label([both])}
+    assert stand.exit().retry_after_s is None
+    stand = Stand(tmp_path, agent, stand.text, labels={STEPS_LABEL: steps_label([both[:1]])})
+    assert stand.exit().retry_after_s is not None
 
 
 def test_who_said_it_by_itself_knows_better(tmp_path: Path) -> None:
