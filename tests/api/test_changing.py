@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
-from paddock.client import Client, NotFound, Refused
+from paddock.client import BadRequest, Client, NotFound, Refused
 from paddock.wire.run_request import HeartbeatRequest
+from paddock.wire.views import Otherwise
 from tests.kit.desk import ServedDesk, a_desk, an_agent
 from tests.kit.factories import a_policy
 from tests.kit.waiting import until
@@ -83,6 +85,39 @@ def test_an_ended_run_is_tried_again_as_a_new_one(desk: ServedDesk, client: Clie
     assert (view.exit_code, view.needs, view.limit_bytes) == (5, (), GIB)
     [same] = client.retry(top.id, environment={}, key="a-key-of-mine").runs
     assert same.id == new.id
+
+
+def test_what_is_said_of_the_next_try_is_otherwise(desk: ServedDesk, client: Client) -> None:
+    first = an_agent("big", "exit=5", memory_bytes=GIB, memory_high_percent=50.0, timeout_s=600.0)
+    [old] = desk.submit(structs.replace(first, soft_timeout_s=300.0)).runs
+    client.wait([old.id])
+    said = Otherwise(memory_bytes=2 * GIB, timeout_s=100.0, priority="high", retries=0)
+    [new] = client.retry("big", environment={}, otherwise=said).runs
+    [view] = client.wait([new.id])
+    assert (view.limit_bytes, view.priority) == (2 * GIB, "high")
+    spec, recipe = desk.supervisor.fleet.runs[new.id].spec, desk.store.recipe(new.id)
+    assert recipe is not None and recipe.labels["memory_high"] == str(GIB)
+    assert (spec.hard_timeout_s, spec.soft_timeout_s) == (100.0, None)
+    [same] = client.retry(new.id, environment={}).runs
+    assert client.wait([same.id])[0].limit_bytes == 2 * GIB
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (Otherwise(memory_bytes=1), "memory: found 1"),
+        (Otherwise(timeout_s=0.0), "timeout: found 0"),
+        (Otherwise(retries=101), "retries: found 101"),
+        (Otherwise(memory_bytes=512 * GIB), "can never fit|more than|fits"),
+    ],
+)
+def test_what_no_run_may_ask_for_a_retry_may_not_either(
+    desk: ServedDesk, client: Client, said: Otherwise, told: str
+) -> None:
+    client.wait([desk.submit(an_agent("one")).runs[0].id])
+    with pytest.raises((BadRequest, Refused), match=told) as error:
+        client.retry("one", environment={}, otherwise=said)
+    assert len(str(error.value).splitlines()) == 1
 
 
 def test_only_what_has_ended_is_tried_again(desk: ServedDesk, client: Client) -> None:

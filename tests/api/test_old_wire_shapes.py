@@ -43,7 +43,7 @@ def test_every_shape_that_is_sent_is_kept() -> None:
         and issubclass(kind, msgspec.Struct)
         and kind is not msgspec.Struct
     }
-    inside = {"Taken", "HostView", "FleetView", "QueueView", "HeartbeatView"}
+    inside = {"Taken", "Otherwise", "HostView", "FleetView", "QueueView", "HeartbeatView"}
     in_submit = {"RunRequest", "HeartbeatRequest"}
     assert top - inside - in_submit == SHAPES.keys()
 

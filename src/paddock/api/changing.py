@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -19,18 +20,20 @@ from paddock.core.events import (
     Submitted,
     ThawRequested,
 )
-from paddock.core.run import Ended, Outcome, Priority, Run
+from paddock.core.run import Ended, Outcome, Priority, Run, RunSpec
 from paddock.core.steps import has_more
 from paddock.ports import Recipe
 from paddock.supervisor.keepsakes import AFTER_LABEL
 from paddock.supervisor.stepping import ORIGIN_LABEL, origin_of
-from paddock.wire.run_checks import check_environment
+from paddock.wire.run_checks import check_environment, check_run
+from paddock.wire.run_request import RunRequest
 from paddock.wire.views import (
     Again,
     BreakerView,
     DaemonView,
     Kill,
     Killed,
+    Otherwise,
     ResetBreaker,
     RunView,
     SetPriority,
@@ -116,7 +119,7 @@ def _about(one: str, make: Callable[[float, str], Event]) -> Callable[[float], E
 async def retry(desk: Desk, asked: Asked) -> Submission:
     """The same spec and command once more, as a new run, with the environment of who asks."""
     body = await asked.body(Again, most=LARGEST)
-    problem = check_environment(body.environment)
+    problem = check_environment(body.environment) or _check_otherwise(body.otherwise)
     if problem is not None:
         raise bad_request(problem)
     run = await desk.find(asked.path["run"])
@@ -145,9 +148,11 @@ async def _retry(desk: Desk, body: Again, run: Run) -> Submission:
         if _labels_after(run, recipe, body):
             await _save(desk, run)
         spec = structs.replace(run.spec, id=new, needs=(), heartbeat=None, **_going_on(run, body))
+        spec = _changed(spec, body.otherwise)
         environment = r.outside_environment(body.environment)
         labels = {
             **_of_its_fleet(recipe),
+            **_high_of(recipe, was=run.spec.limit_bytes, now=spec.limit_bytes),
             r.KEY_LABEL: body.key,
             **_labels_after(run, recipe, body),
         }
@@ -181,6 +186,37 @@ def _going_on(run: Run, body: Again) -> dict[str, Any]:
     if body.from_start or not has_more(run):
         return {"first_step": 0, "first_in_doubt": False}
     return {"first_step": run.steps_done, "first_in_doubt": run.in_doubt}
+
+
+def _check_otherwise(asked: Otherwise) -> str | None:
+    """By the rules of any request."""
+    said = {name: value for name, value in structs.asdict(asked).items() if value is not None}
+    problem = check_run(RunRequest(name="retry", command=("true",), **said))
+    return None if problem is None else problem.removeprefix("retry: ")
+
+
+def _changed(spec: RunSpec, asked: Otherwise) -> RunSpec:
+    """A soft limit or a soft timeout that no longer lies below the hard one gives way to it."""
+    facts: dict[str, Any] = {}
+    if asked.memory_bytes is not None:
+        soft = None if spec.soft_limit_bytes is None else asked.memory_bytes
+        facts |= {"limit_bytes": asked.memory_bytes, "soft_limit_bytes": soft}
+    if asked.timeout_s is not None:
+        hard_s = math.inf if asked.timeout_s == "none" else asked.timeout_s
+        soft_s = spec.soft_timeout_s
+        fits = soft_s is not None and soft_s < hard_s
+        facts |= {"hard_timeout_s": hard_s, "soft_timeout_s": soft_s if fits else None}
+    if asked.priority is not None:
+        facts["priority"] = Priority[asked.priority.upper()]
+    if asked.retries is not None:
+        facts["retries"] = asked.retries
+    return structs.replace(spec, **facts)
+
+
+def _high_of(recipe: Recipe, *, was: int, now: int) -> dict[str, str]:
+    """Where it is held back stays at the same share of its wall."""
+    high = recipe.labels.get(r.HIGH_LABEL)
+    return {} if high is None or was == now else {r.HIGH_LABEL: str(int(high) * now // was)}
 
 
 def _of_its_fleet(recipe: Recipe) -> dict[str, str]:

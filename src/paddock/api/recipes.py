@@ -32,6 +32,7 @@ KEY_LABEL: Final = "key"
 FLEET_LABEL: Final = "fleet"
 WHILE_LABEL: Final = "while"
 DRIVER_LABEL: Final = "driver"
+HIGH_LABEL: Final = "memory_high"  # in bytes
 REHEARSAL_LABEL: Final = "rehearsal"  # its program is a stand-in's, and goes with the rehearsal
 TOOLS_LABEL: Final = "tools"  # commands with walls of their own: [share, walls], as JSON
 LONGEST_PATH: Final = 4096
@@ -98,7 +99,7 @@ def _labels(request: RunRequest, of: Sent, defaults: RunDefaults) -> dict[str, s
         KEY_LABEL: of.key,
         "cpu": "unlimited" if cpu is None else str(cpu),
         "pids": str(request.pids or defaults.pids_limit),
-        "memory_high": str(memory_high_bytes(request, defaults)),
+        HIGH_LABEL: str(memory_high_bytes(request, defaults)),
         LOGS_LABEL: logs_label(
             defaults.log_buffer_bytes,
             defaults.log_rotation_bytes,

@@ -196,10 +196,14 @@ class Endpoints:
         *,
         environment: Mapping[str, str],
         from_start: bool = False,
+        otherwise: v.Otherwise | None = None,
         key: str | None = None,
     ) -> Ask[v.Submission]:
         again = v.Again(
-            key=key or uuid.uuid4().hex, environment=dict(environment), from_start=from_start
+            key=key or uuid.uuid4().hex,
+            environment=dict(environment),
+            from_start=from_start,
+            otherwise=otherwise or v.Otherwise(),
         )
         return Ask("POST", path_of(ref, "retry"), v.Submission, packed(again))
 

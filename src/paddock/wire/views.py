@@ -223,12 +223,22 @@ class Killed(msgspec.Struct, kw_only=True):
     heartbeats: tuple[str, ...] = ()  # removed
 
 
+class Otherwise(msgspec.Struct, frozen=True, kw_only=True):
+    """What is not to be as it was the last time; None: as it was."""
+
+    memory_bytes: int | None = None
+    timeout_s: float | Literal["none"] | None = None
+    priority: PriorityWord | None = None
+    retries: int | None = None
+
+
 class Again(msgspec.Struct, kw_only=True):
     """Run it once more, as a new run, with the environment of whoever asks."""
 
     key: str
     environment: dict[str, str] = {}
     from_start: bool = False  # also what was done already: steps, checkpoints
+    otherwise: Otherwise = Otherwise()
 
 
 class SetPriority(msgspec.Struct, kw_only=True):

@@ -28,6 +28,7 @@ from paddock.wire.views import (
     LearnedView,
     MemoryView,
     MoveView,
+    Otherwise,
     QueueView,
     RunView,
     StatusView,
@@ -70,6 +71,7 @@ class FakeDaemon:
     runs: dict[str, RunView] = field(default_factory=dict)
     submits: list[Submit] = field(default_factory=list)
     killed: list[tuple[str, bool]] = field(default_factory=list)
+    otherwise: Otherwise | None = None  # of the last retry
     stdin: bytes = b""
     beats: dict[str, float] = field(default_factory=dict)
     black_box: dict[str, str] | None = None
@@ -324,8 +326,10 @@ class FakeClient:
         *,
         environment: Mapping[str, str],
         from_start: bool = False,
+        otherwise: Otherwise | None = None,
         key: str | None = None,
     ) -> Submission:
+        self._daemon.otherwise = otherwise
         old = self._daemon.find(ref)
         if old.state != "ended":
             raise Refused(f"{old.name} has not ended", "refused")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paddock.wire.run_request import RunRequest
-from paddock.wire.views import BreakerView, Submit
+from paddock.wire.views import BreakerView, Otherwise, Submit
 from tests.unit.cli.conftest import Paddock
 from tests.unit.cli.fake_client import FakeClient, FakeDaemon
 
@@ -43,10 +43,22 @@ def test_kill_wants_runs_or_all_and_not_both(paddock: Paddock, args: list[str]) 
     assert paddock(*args).code == 2
 
 
+def test_retry_takes_another_wall_timeout_or_priority(paddock: Paddock, daemon: FakeDaemon) -> None:
+    daemon.add("a", state="ended")
+    words = ("--memory", "4G", "--timeout", "none", "--priority", "low", "--retries", "2")
+    assert paddock("retry", *words, "a").code == 0
+    said = Otherwise(memory_bytes=4 << 30, timeout_s="none", priority="low", retries=2)
+    assert daemon.otherwise == said
+    called = paddock("retry", "--memory", "huge", "--retries", "-1", "a")
+    assert called.code == 2
+    assert "--memory: found 'huge'" in called.err and "--retries: found" in called.err
+
+
 def test_retry_prints_the_id_of_the_new_run(paddock: Paddock, daemon: FakeDaemon) -> None:
     daemon.add("a", state="ended", outcome="failed")
     assert paddock("retry", "a").out == "r0002\n"
     assert paddock("retry", "--json", "r0001").json["id"] == "r0003"
+    assert daemon.otherwise == Otherwise()
     called = paddock("retry", "r0002")
     assert (called.code, called.err) == (3, "paddock: a has not ended\n")
 
