@@ -51,6 +51,8 @@ class Guarantees:
     can_freeze: bool
     survives_daemon: bool
     fleet_wall: bool = False  # around all its attempts, held by the kernel
+    ends_strays: bool = False  # what an agent leaves behind ends with it
+    away: bool = False  # its attempts use the memory of other machines
 
 
 @dataclass(frozen=True, slots=True)

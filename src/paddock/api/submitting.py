@@ -303,7 +303,7 @@ def _plan_beat(
     ids = {request.name: request.name}
     spec, driver = _spec(desk, request, looked, ids=ids, of=of)
     fleet = desk.supervisor.fleet
-    problem = cannot_ever_fit(spec.limit_bytes, fleet.policy)
+    problem = cannot_ever_fit(spec.limit_bytes, fleet.policy, away=spec.away)
     if problem is not None:
         raise refused(f"{spec.name}: {problem}")
     recipe = r.recipe_of(request, of, given.run, driver=driver, agents=made.agents)

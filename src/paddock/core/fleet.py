@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -22,7 +21,7 @@ from .group import Group
 from .heartbeat import Heartbeat
 from .pace import Pace
 from .policy import Admission, Policy
-from .pressure import Ladder
+from .pressure import Ladder, Round
 from .queue import Entry, Queue
 from .run import (
     ALLOWED_MOVES,
@@ -55,15 +54,6 @@ class Change(NamedTuple):
     because: str
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
-    """One round of relief. The next waits until its victims are gone, or it has lasted too long."""
-
-    victims: tuple[str, ...]
-    give_up_at: float
-    kill: bool = False
-
-
 class Fleet:
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
@@ -74,6 +64,7 @@ class Fleet:
         self.round: Round | None = None
         self.runs: dict[str, Run] = {}
         self.live: dict[str, float] = {}  # run → since when it uses what it uses
+        self.away: dict[str, None] = {}  # those of them that live on other machines
         self.stopping: dict[str, None] = {}  # those of them whose memory is on its way back
         self.pressed: dict[str, None] = {}  # those of them frozen by pressure
         self.queue = Queue()  # ready runs only
@@ -125,6 +116,8 @@ class Fleet:
         `gone` is what those hold who are counted as if they had left: then the question is whether
         memory would be enough, and not whether the cores or the pace hold it back.
         """
+        if run.spec.away:
+            return Fit(0, 0, 0)
         available = self.host.available_bytes if self.host is not None else None
         if available is None or self.now - self._looked_at > self.policy.stale_s:
             return None
@@ -275,6 +268,7 @@ class Fleet:
             peak_bytes = max(run.peak_bytes, self.demand.leave(run.id))
             after = replace(after, peak_bytes=peak_bytes)
             del self.live[run.id]
+            self.away.pop(run.id, None)
             self.stir()
             self.stopping.pop(run.id, None)
         self.pressed.pop(run.id, None)
@@ -300,10 +294,7 @@ class Fleet:
         if isinstance(state, Queued):
             self._enter_queue(run, state, before)
         elif isinstance(state, Live) and not isinstance(before, Live):
-            limit = state.hold.limit_bytes
-            model = self.group(run.spec.group).size
-            model.limit_bytes = max(model.limit_bytes, limit)
-            self.demand.enter(run.id, group=run.spec.group, limit_bytes=limit)
+            self._take_memory(run, state.hold.limit_bytes)
             self.live[run.id] = self.now
             self._young.append((self.now + self.policy.sizing.young_s, run.attempt))
         if isinstance(state, Running) and state.frozen is Frozen.BY_PRESSURE:
@@ -316,6 +307,15 @@ class Fleet:
             self._forget_old()
         if state.deadline_at is not None:
             self.wake(Timer(state.deadline_at, TimerKind.RUN, run.id))
+
+    def _take_memory(self, run: Run, limit_bytes: int) -> None:
+        if run.spec.away:  # it takes none here, and teaches nothing about this host
+            self.away[run.id] = None
+            self.demand.enter(run.id, group="", limit_bytes=0)
+            return
+        model = self.group(run.spec.group).size
+        model.limit_bytes = max(model.limit_bytes, limit_bytes)
+        self.demand.enter(run.id, group=run.spec.group, limit_bytes=limit_bytes)
 
     def _enter_queue(self, run: Run, state: Queued, before: State | None) -> None:
         self.waiting += 1
@@ -347,7 +347,7 @@ class Fleet:
 
     def _observe(self, run: Run) -> None:
         since_at = self.live[run.id]
-        if self.now > since_at and isinstance(run.state, Running):
+        if self.now > since_at and isinstance(run.state, Running) and not run.spec.away:
             used = self.demand.used_by(run.id)
             size = self.group(run.spec.group).size
             young = self.demand.is_young(run.id)

@@ -236,7 +236,7 @@ def _settle(fleet: Fleet, run: Run, state: Starting | Running | Stopping, ended:
     reason = state.outcome if isinstance(state, Stopping) else None
     if isinstance(state, Stopping) and reason is not None and not _finished(state, verdict):
         verdict = Verdict(reason, state.because)
-    if ended.peak_bytes is not None:
+    if ended.peak_bytes is not None and not run.spec.away:
         fleet.saw_peak(run, ended.peak_bytes)
     if run.spec.steps and verdict.outcome is Outcome.SUCCEEDED:
         run = step_done(fleet, run, ended)
@@ -255,7 +255,7 @@ def _next_step(fleet: Fleet, run: Run) -> None:
     text = f"step {names[done - 1]} is done ({done} of {len(names)}); {names[done]} is next"
     verdict = Verdict(Outcome.SUCCEEDED, text)
     # The policy may have changed under it: it would wait for ever.
-    too_large = cannot_ever_fit(run.limit_bytes, fleet.policy)
+    too_large = cannot_ever_fit(run.limit_bytes, fleet.policy, away=run.spec.away)
     if too_large:
         _end(fleet, run, Ended(fleet.now, Outcome.REFUSED, f"{text}; {too_large}"))
     else:
@@ -286,7 +286,8 @@ def conclude(
     if ended is not None and ended.session_lost:
         run = begun_afresh(run)
     # The policy may have changed under it: a run that would now wait for ever is over.
-    too_large = retry and cannot_ever_fit(retry.limit_bytes, fleet.policy)
+    away, policy = run.spec.away, fleet.policy
+    too_large = retry and cannot_ever_fit(retry.limit_bytes, policy, away=away)
     if too_large:
         _end(fleet, run, Ended(fleet.now, Outcome.REFUSED, f"{verdict.because}; {too_large}"))
     elif retry is not None:
@@ -372,9 +373,9 @@ def _teach(
     else:
         breaker = breakers.after_nothing(breaker, run=run.id)
     fleet.set_breaker(name, breaker)
-    if verdict.at_the_wall:
+    if verdict.at_the_wall and not run.spec.away:
         group.size.out_of_memory(fleet.policy.sizing)
-    if ran_s is not None:
+    if ran_s is not None and not run.spec.away:
         group.size.saw_end(wall_bytes)
         if verdict.outcome is Outcome.SUCCEEDED:
             fleet.pace.saw(ran_s, group.durations_s, at=fleet.now)

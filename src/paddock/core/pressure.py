@@ -25,6 +25,15 @@ class Ladder:
     lower_since_at: float | None = None  # when a lower step was first enough
 
 
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One round of relief. The next waits until its victims are gone, or it has lasted too long."""
+
+    victims: tuple[str, ...]
+    give_up_at: float
+    kill: bool = False
+
+
 def climb(ladder: Ladder, host: Host, policy: LadderPolicy, *, at: float) -> Ladder:
     """Up at once; down only with a margin, and when it has lasted."""
     rung, because = _rung(host, policy, margin=0.0)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .fleet import Fleet, Round
+from .fleet import Fleet
 from .freezing import freeze, thaw
 from .lifecycle import preempt, stop
 from .preemption import as_candidate, leaving
-from .pressure import Rung, rung_of
+from .pressure import Round, Rung, rung_of
 from .run import Frozen, Outcome, Priority, Run, Running, Starting, StopPhase, Stopping
 from .victims import Bytes, Candidate, because, choose
 

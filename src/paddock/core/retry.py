@@ -69,7 +69,7 @@ def again(run: Run, verdict: Verdict, policy: Policy, *, permanent: bool = False
     if permanent or tried >= allowed:
         return None
     if outcome is Outcome.MEMORY_LIMIT_EXCEEDED:
-        larger = larger_limit(limit, policy)
+        larger = larger_limit(limit, policy, away=run.spec.away)
         if larger is None:
             return None  # the same size would end the same way
         limit = larger
@@ -89,11 +89,12 @@ def _budget(run: Run, outcome: Outcome, policy: RetryPolicy) -> tuple[int, int]:
             return 0, 0  # cancelled, timed out, done: over
 
 
-def larger_limit(limit_bytes: int, policy: Policy) -> int | None:
+def larger_limit(limit_bytes: int, policy: Policy, *, away: bool = False) -> int | None:
     """The next size after an out-of-memory kill; None when there is no larger one."""
     sizing = policy.sizing
     grown = limit_bytes + max(sizing.oom_growth_bytes, int(limit_bytes * sizing.oom_growth))
-    allowed = min(grown, policy.retry.limit_ceiling_bytes, policy.largest_bytes)
+    largest = grown if away else policy.largest_bytes
+    allowed = min(grown, policy.retry.limit_ceiling_bytes, largest)
     return allowed if allowed > limit_bytes else None
 
 

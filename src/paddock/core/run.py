@@ -72,6 +72,7 @@ class RunSpec(Struct, frozen=True, kw_only=True):
     steps: tuple[str, ...] = ()  # their names, in order; each is an attempt of its own
     first_step: int = 0  # those before were done by the run that this one goes on with
     first_in_doubt: bool = False  # and that one may have done this one too
+    away: bool = False  # its memory is another machine's: it holds none here
 
 
 class Exit(Struct, frozen=True):

@@ -114,13 +114,14 @@ def _above(fleet: Fleet) -> Priority | None:
 
 def _fits(fleet: Fleet, run: Run) -> Fit | None:
     fits = fleet.fit(run)
-    if fits is not None and _full(fleet):
+    if fits is not None and not run.spec.away and _full(fleet):
         return Fit(fits.need_bytes, max(1, fits.wall_short_bytes), fits.host_short_bytes)
     return fits
 
 
 def _full(fleet: Fleet) -> bool:
-    return fleet.policy.max_agents is not None and len(fleet.live) >= fleet.policy.max_agents
+    here = len(fleet.live) - len(fleet.away)
+    return fleet.policy.max_agents is not None and here >= fleet.policy.max_agents
 
 
 def _holds_the_door(fleet: Fleet, run: Run) -> bool:

@@ -232,7 +232,7 @@ def _over_limit(fleet: Fleet, run: Run, because: str) -> None:
 def _sampled(fleet: Fleet, host: Host, used: Mapping[Attempt, int]) -> None:
     for attempt, used_bytes in used.items():
         run = _live(fleet, attempt)
-        if run is None:
+        if run is None or run.spec.away:
             continue
         fleet.sample(run, max(0, used_bytes))
         soft = run.soft_limit_bytes
@@ -361,6 +361,6 @@ def _change_policy(fleet: Fleet, policy: Policy) -> None:
         fleet.relearn(group)
     for run in [r for r in fleet.runs.values() if isinstance(r.state, Queued)]:
         # A need that went may have taken this one along.
-        problem = cannot_ever_fit(run.limit_bytes, policy)
+        problem = cannot_ever_fit(run.limit_bytes, policy, away=run.spec.away)
         if problem is not None and fleet.runs.get(run.id) is run:
             end_queued(fleet, run, outcome=Outcome.REFUSED, because=problem)

@@ -51,10 +51,10 @@ def _take(fleet: Fleet, spec: RunSpec, known: Mapping[str, Outcome]) -> None:
     fleet.add(run, "submitted")
 
 
-def cannot_ever_fit(limit_bytes: int, policy: Policy) -> str | None:
+def cannot_ever_fit(limit_bytes: int, policy: Policy, *, away: bool = False) -> str | None:
     """Why a run of this size would wait for ever; None when an empty fleet has room for it."""
     most = policy.largest_bytes
-    if limit_bytes <= most:
+    if away or limit_bytes <= most:
         return None
     total, reserve = format_size(policy.total_bytes), format_size(policy.reserve_bytes)
     wall = f"the fleet's wall is {format_size(policy.wall_bytes)}"
@@ -99,7 +99,7 @@ def _problem_of(
             return f"it needs {need}, and there is no such run"
         if outcome is not Outcome.SUCCEEDED:
             return f"it needs {fleet.name_of(need)}, which ended as {outcome}"
-    return cannot_ever_fit(spec.limit_bytes, fleet.policy)
+    return cannot_ever_fit(spec.limit_bytes, fleet.policy, away=spec.away)
 
 
 def _malformed(spec: RunSpec) -> str | None:
@@ -145,7 +145,7 @@ def declare_heartbeat(fleet: Fleet, template: RunSpec, *, every_s: float) -> Non
         text = f"a heartbeat every {every_s:g} s cannot be kept; the shortest is {SHORTEST_S:g} s"
         fleet.actions.append(Refuse(template.name, text))
         return
-    problem = cannot_ever_fit(template.limit_bytes, fleet.policy)
+    problem = cannot_ever_fit(template.limit_bytes, fleet.policy, away=template.away)
     if problem is not None:
         fleet.actions.append(Refuse(template.name, problem))
         return

@@ -10,6 +10,7 @@ from paddock.core.run import Attempt
 from paddock.core.units import GIB
 from paddock.drivers.fake.driver import FakeDriver
 from tests.contract.drivers.bed import WITHIN_S, Bed, MakeBed
+from tests.contract.drivers.kubernetes_bed import kubernetes
 from tests.integration.container.pasture import DOCKER, ROOMS, Pasture, Room
 from tests.kit.grounds import Grounds
 from tests.kit.keeping import agent
@@ -64,7 +65,12 @@ def containers(room: Room) -> MakeBed:
     return bed
 
 
-BEDS: dict[str, MakeBed] = {"fake": fake, "local": local, "walls": walls}
+BEDS: dict[str, MakeBed] = {
+    "fake": fake,
+    "local": local,
+    "walls": walls,
+    "kubernetes": kubernetes,
+}
 BEDS |= {name: containers(room) for name, room in ROOMS.items()}
 
 

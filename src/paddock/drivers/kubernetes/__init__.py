@@ -1,1 +1,1 @@
-"""Agents as pods of a cluster. Leaves placement to the cluster's own scheduler."""
+"""Attempts as Jobs of a Kubernetes cluster. Which node they live on is the cluster's business."""

@@ -1,0 +1,1 @@
+"""A Kubernetes cluster as paddock speaks to it: client, watches, quotas, tiers. Knows no run."""

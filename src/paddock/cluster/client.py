@@ -1,0 +1,315 @@
+"""Asking the API server: every call by one door, tried again where that is harmless.
+
+What is asked for must be safe to ask twice: names are ours, and a second create is told so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+if TYPE_CHECKING:
+    import httpx2
+    from lightkube import AsyncClient
+
+Object = dict[str, Any]
+T = TypeVar("T")
+
+FIELD_MANAGER: Final = "paddock"
+FIRST_RETRY_S: Final = 0.2
+LONGEST_RETRY_S: Final = 10.0
+# Too many requests, and what a server says that is just starting, stopping, or behind a proxy.
+TRY_AGAIN: Final = frozenset({429, 500, 502, 503, 504})
+CONNECT_S: Final = 5.0
+READ_S: Final = 20.0
+
+
+class ClusterTrouble(Exception):
+    """The cluster cannot be reached or used, and why; one line."""
+
+
+class Refused(Exception):
+    """The API server said no: `code` is HTTP's, `reason` Kubernetes' word for it."""
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.reason = code, reason
+
+    @property
+    def over_quota(self) -> bool:
+        return self.code == 403 and "exceeded quota" in str(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    group: str
+    version: str
+    kind: str
+    plural: str
+    namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+POD: Final = Kind("", "v1", "Pod", "pods")
+EVENT: Final = Kind("", "v1", "Event", "events")
+CLAIM: Final = Kind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims")
+QUOTA: Final = Kind("", "v1", "ResourceQuota", "resourcequotas")
+JOB: Final = Kind("batch", "v1", "Job", "jobs")
+LEASE: Final = Kind("coordination.k8s.io", "v1", "Lease", "leases")
+POD_METRICS: Final = Kind("metrics.k8s.io", "v1beta1", "PodMetrics", "pods")
+AGENT_RUN: Final = Kind("paddock.dev", "v1", "AgentRun", "agentruns")
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Which cluster: None is what kubectl would take, or the cluster that this runs in."""
+
+    namespace: str | None = None
+    kubeconfig: Path | None = None
+    context: str | None = None
+
+
+@cache
+def _resource(kind: Kind) -> Any:
+    """lightkube's class for it. Of plain dictionaries: its models would cost 100 MB and be read
+    nowhere but here."""
+    from lightkube.generic_resource import create_global_resource, create_namespaced_resource
+
+    make = create_namespaced_resource if kind.namespaced else create_global_resource
+    return make(kind.group, kind.version, kind.kind, kind.plural)
+
+
+def _config(where: Where) -> Any:
+    from lightkube import KubeConfig
+    from lightkube.core.exceptions import ConfigError
+
+    try:
+        if where.kubeconfig is not None:
+            found = KubeConfig.from_file(where.kubeconfig)
+        else:
+            found = KubeConfig.from_env()
+        one = found.get(context_name=where.context) if where.context else found.get()
+    except (ConfigError, OSError, ValueError, KeyError, TypeError) as error:
+        about = str(error).strip() or type(error).__name__
+        raise ClusterTrouble(f"no cluster is configured: {' '.join(about.split())}") from None
+    if one is None:
+        raise ClusterTrouble("no cluster is configured: the kubeconfig names no current context")
+    return one
+
+
+class Api:
+    """In the event loop. `calls` counts what was asked, for whoever must ask little."""
+
+    def __init__(self, where: Where) -> None:
+        try:
+            import httpx2
+            import lightkube
+            from lightkube.config import client_adapter
+        except ImportError:
+            text = "lightkube is not installed: pip install 'paddock[kubernetes]'"
+            raise ClusterTrouble(text) from None
+        config = _config(where)
+        self.namespace: str = where.namespace or config.namespace or "default"
+        self.server: str = config.cluster.server
+        self.calls: Counter[str] = Counter()
+        timeout = httpx2.Timeout(READ_S, connect=CONNECT_S)
+        self._client: AsyncClient = lightkube.AsyncClient(
+            config=config, namespace=self.namespace, timeout=timeout, field_manager=FIELD_MANAGER
+        )
+        # Output is bytes: lightkube's own reader of logs makes lines of text of it.
+        params = client_adapter.ConnectionParams(timeout=timeout)
+        self._raw: httpx2.AsyncClient = client_adapter.AsyncClient(config, params)
+
+    async def close(self) -> None:
+        await self._client.close()
+        await self._raw.aclose()
+
+    # -- one object -----------------------------------------------------------------------
+
+    async def create(
+        self, kind: Kind, wanted: Object, *, patience_s: float | None = None
+    ) -> Object:
+        whole = _resource(kind)({"apiVersion": kind.api_version, "kind": kind.kind, **wanted})
+        return await self._try(
+            f"create {kind.plural}", lambda: self._client.create(whole), patience_s
+        )
+
+    async def get(self, kind: Kind, name: str, *, patience_s: float | None = None) -> Object:
+        one = _resource(kind)
+        return await self._try(
+            f"get {kind.plural}", lambda: self._client.get(one, name), patience_s
+        )
+
+    async def replace(
+        self, kind: Kind, wanted: Object, *, patience_s: float | None = None
+    ) -> Object:
+        """409 where somebody was quicker: it names the version that it replaces."""
+        whole = _resource(kind)({"apiVersion": kind.api_version, "kind": kind.kind, **wanted})
+        return await self._try(
+            f"update {kind.plural}", lambda: self._client.replace(whole), patience_s
+        )
+
+    async def patch(
+        self,
+        kind: Kind,
+        name: str,
+        patch: Object,
+        *,
+        status: bool = False,
+        patience_s: float | None = None,
+    ) -> Object:
+        """A JSON merge patch, which is the same for every kind."""
+        from lightkube.types import PatchType
+
+        one = _resource(kind).Status if status else _resource(kind)
+        what = f"patch {kind.plural}{'/status' if status else ''}"
+        return await self._try(
+            what,
+            lambda: self._client.patch(one, name, patch, patch_type=PatchType.MERGE),
+            patience_s,
+        )
+
+    async def delete(
+        self,
+        kind: Kind,
+        name: str,
+        *,
+        grace_s: int | None = None,
+        patience_s: float | None = None,
+    ) -> bool:
+        """Whether it was there. What it owns goes too, in the background."""
+        from lightkube.types import CascadeType
+
+        one = _resource(kind)
+        try:
+            await self._try(
+                f"delete {kind.plural}",
+                lambda: self._client.delete(
+                    one, name, grace_period=grace_s, cascade=CascadeType.BACKGROUND
+                ),
+                patience_s,
+            )
+        except Refused as refused:
+            if refused.code != 404:
+                raise
+            return False
+        return True
+
+    # -- many -----------------------------------------------------------------------------
+
+    async def list(
+        self,
+        kind: Kind,
+        *,
+        labels: Mapping[str, str] | None = None,
+        fields: Mapping[str, str] | None = None,
+        patience_s: float | None = None,
+    ) -> tuple[list[Object], str]:
+        """All of them, and the version at which that was so."""
+        from lightkube.core.exceptions import NotReadyError
+
+        async def whole() -> tuple[list[Object], str]:
+            found = self._client.list(
+                _resource(kind), labels=_plain(labels), fields=_plain(fields), chunk_size=500
+            )
+            items = [item async for item in found]
+            with contextlib.suppress(NotReadyError):  # lists of figures have none
+                return items, found.resourceVersion
+            return items, ""
+
+        return await self._try(f"list {kind.plural}", whole, patience_s)
+
+    def watch(
+        self, kind: Kind, *, version: str, labels: Mapping[str, str] | None = None
+    ) -> AsyncIterator[tuple[str, Object]]:
+        """What changes from that version on; raises what ends it."""
+        self.calls[f"watch {kind.plural}"] += 1
+        found: Any = self._client.watch(
+            _resource(kind), labels=_plain(labels), resource_version=version, server_timeout=300
+        )
+        return found.__aiter__()  # type: ignore[no-any-return]
+
+    @contextlib.asynccontextmanager
+    async def log(
+        self, pod: str, *, container: str, since: str | None = None
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """What a container writes, each line after its time, until it has ended."""
+        import httpx2
+
+        self.calls["get pods/log"] += 1
+        asked = {"follow": "true", "timestamps": "true", "container": container}
+        if since is not None:
+            asked["sinceTime"] = since
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{pod}/log"
+        timeout = httpx2.Timeout(None, connect=CONNECT_S)
+        try:
+            async with self._raw.stream("GET", path, params=asked, timeout=timeout) as answer:
+                if answer.is_error:
+                    await answer.aread()
+                    raise Refused(answer.status_code, "", answer.text[:200])
+                yield answer.aiter_raw()
+        except httpx2.HTTPError as error:
+            raise ClusterTrouble(f"the log of {pod} broke off: {_about(error)}") from None
+
+    # -- trying ---------------------------------------------------------------------------
+
+    async def reachable(self, *, patience_s: float = CONNECT_S) -> None:
+        """ClusterTrouble: one line that says why there is no cluster to use."""
+        import httpx2
+
+        try:
+            async with asyncio.timeout(patience_s):
+                answer = await self._raw.get("/version")
+            answer.raise_for_status()
+        except (httpx2.HTTPError, TimeoutError, ValueError, OSError) as error:
+            text = f"the cluster at {self.server} cannot be reached: {_about(error)}"
+            raise ClusterTrouble(text) from None
+
+    async def _try(self, what: str, do: Callable[[], Awaitable[T]], patience_s: float | None) -> T:
+        """Again and again while nobody answers, for so long; None: for ever."""
+        import httpx2
+        from lightkube.core.exceptions import ApiError
+
+        loop = asyncio.get_running_loop()
+        give_up_at = None if patience_s is None else loop.time() + patience_s
+        pause_s = FIRST_RETRY_S
+        while True:
+            self.calls[what] += 1
+            try:
+                return await do()
+            except ApiError as error:
+                code = error.status.code or error.response.status_code
+                if code not in TRY_AGAIN:
+                    reason, message = error.status.reason or "", error.status.message or ""
+                    raise Refused(code, reason, message) from None
+                about, asked_s = f"{what}: {error.status.message}", _retry_after(error)
+            except httpx2.HTTPError as error:
+                about, asked_s = f"{what}: {_about(error)}", None
+            wait_s = asked_s if asked_s is not None else pause_s * random.uniform(0.8, 1.2)
+            if give_up_at is not None and loop.time() + wait_s > give_up_at:
+                raise ClusterTrouble(f"the cluster at {self.server} does not answer ({about})")
+            await asyncio.sleep(wait_s)
+            pause_s = min(2 * pause_s, LONGEST_RETRY_S)
+
+
+def _plain(labels: Mapping[str, str] | None) -> Any:
+    return dict(labels) if labels else None
+
+
+def _retry_after(error: Any) -> float | None:
+    text = error.response.headers.get("Retry-After", "") if error.response is not None else ""
+    return min(float(text), LONGEST_RETRY_S) if text.isdigit() else None
+
+
+def _about(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
