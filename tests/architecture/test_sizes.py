@@ -5,9 +5,9 @@ from tests.architecture.source import PACKAGE, code_lines, functions, lines, mod
 LONGEST_FILE = 400
 LONGEST_FUNCTION = 50
 # Lines of code, without comments and docstrings. The aim was about 2,000; all decisions, and what
-# two reviews asked of them, took 3,050; runs in steps 100 more, waiting for a workspace 40. Above
-# this nobody can know the core as a whole any more.
-LARGEST_CORE = 3400
+# two reviews asked of them, took 3,050; runs in steps 100 more, waiting for a workspace 40, runs
+# that live on other machines 20. Above this nobody can know the core as a whole any more.
+LARGEST_CORE = 3430
 
 
 def test_no_file_is_too_long() -> None:
