@@ -187,6 +187,10 @@ class KubernetesDriver:
             if life.started and not life.over
         }
 
+    def cpu_s(self) -> Mapping[Attempt, float]:
+        """A metrics server tells a rate, and no sum: nobody can be told."""
+        return {}
+
     # -- hearing --------------------------------------------------------------------------
 
     def _hear_job(self, what: str, job: Object) -> None:
