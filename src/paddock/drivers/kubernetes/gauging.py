@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Final
 
 from paddock.cluster.client import POD_METRICS, Api, ClusterTrouble, Object, Refused
 from paddock.cluster.labels import CONTAINER
-from paddock.cluster.quantities import NoQuantity, bytes_of
+from paddock.cluster.quantities import NoQuantity, number_of
 from paddock.core.run import Attempt
 from paddock.drivers.kubernetes.life import Life
 
@@ -50,16 +52,19 @@ class Gauge:
     def _see(self, found: Mapping[str, Object]) -> None:
         for life in self._lives.values():
             one = found.get(life.pod_name or "")
-            if one is not None and not life.over:
-                life.used_bytes = used_in(one)
-                life.peak_bytes = max(life.peak_bytes, life.used_bytes)
+            if one is None or life.over:
+                continue
+            life.used_bytes = int(usage_in(one, "memory"))
+            life.peak_bytes = max(life.peak_bytes, life.used_bytes)
+            now = asyncio.get_running_loop().time()
+            if life.gauged_at is not None:
+                life.cpu_s += (now - life.gauged_at) * float(usage_in(one, "cpu"))
+            life.gauged_at = now
 
 
-def used_in(metrics: Object) -> int:
+def usage_in(metrics: Object, what: str) -> Decimal:
     for container in metrics.get("containers", []):
         if container.get("name") == CONTAINER:
-            try:
-                return bytes_of(str(container.get("usage", {}).get("memory", "0")))
-            except NoQuantity:
-                return 0
-    return 0
+            with contextlib.suppress(NoQuantity):
+                return number_of(str(container.get("usage", {}).get(what, "0")))
+    return Decimal(0)

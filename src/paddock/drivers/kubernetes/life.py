@@ -42,6 +42,8 @@ class Life:
     settling: bool = False
     used_bytes: int = 0
     peak_bytes: int = 0
+    cpu_s: float = 0.0
+    gauged_at: float | None = None
 
     def is_killed(self) -> bool:
         return self.stop is not None
