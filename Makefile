@@ -65,12 +65,12 @@ fmt: setup ## format, and mend what lint can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: setup ## run every benchmark in bench/
-	@tools/needs parallel:parallel s6-log:s6 multilog:daemontools svlogd:runit
-	@for script in bench/bench_*.py; do \
-	  [ -e "$$script" ] || { echo "no benchmarks yet"; break; }; \
-	  echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
-	done
+TIMES := 1
+bench: setup ## every benchmark in bench/, held against the last release; then bench/RESULTS.md
+	@tools/needs parallel:parallel s6-log:s6 multilog:daemontools svlogd:runit node:nodejs npm:npm git:git
+	@tools/agents
+	@$(BIN)/python hatch_build.py
+	@$(BIN)/python bench/every.py --rounds $(TIMES) $(ONLY)
 
 docs: ## the documents as a site, in site/ (an environment of its own, so that none else grows)
 	@[ -e $(SITE)/bin/mkdocs ] || { python3 -m venv $(SITE) && $(SITE)/bin/pip install --quiet --only-binary :all: 'mkdocs-material>=9.6,<10'; }

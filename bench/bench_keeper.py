@@ -17,6 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ground import keep
+
 from paddock.drivers.local.keeper import shim
 from paddock.drivers.local.keeper.protocol import Order
 from paddock.drivers.local.keeper_client import KeeperClient, launch_keeper
@@ -59,7 +61,7 @@ def end_all(client: KeeperClient) -> None:
         client.call("forget", attempt=name)
 
 
-def sleepers(directory: Path) -> bool:
+def sleepers(directory: Path) -> dict[str, float]:
     client = KeeperClient(directory)
     pid = client.hello(1)["pid"]
     empty = memory(pid)
@@ -87,7 +89,7 @@ def sleepers(directory: Path) -> bool:
     end_all(client)
     print(f"  all killed and forgotten in {time.perf_counter() - begun:.2f} s")
     client.close()
-    return full["Rss"] < 20 and max(busy, alone) < 1
+    return {"rss_mb": full["Rss"], "cpu_percent": max(busy, alone)}
 
 
 def rate_of(begin: Callable[[int], int], wait: Callable[[], int]) -> float:
@@ -164,7 +166,7 @@ def main() -> int:
     root = Path(tempfile.mkdtemp(prefix="bench-keeper-"))
     launch_keeper(root / "keeper")
     try:
-        fits = sleepers(root / "keeper")
+        found = sleepers(root / "keeper")
         bare, popen = bare_rate(root), popen_rate(root)
         keeper = keeper_rate(root / "keeper")
     finally:
@@ -172,6 +174,8 @@ def main() -> int:
         shutil.rmtree(root)
     print(f"true, {SLOTS} at a time, a second: bare shim {bare:.0f}, Popen of it {popen:.0f}")
     print(f"  keeper {keeper:.0f}: {keeper / bare:.2f} × bare, {keeper / popen:.2f} × Popen")
+    keep("keeper", {**found, "of_bare": keeper / bare, "of_popen": keeper / popen})
+    fits = found["rss_mb"] < 20 and found["cpu_percent"] < 1
     return 0 if fits and keeper / bare >= 0.5 else 1
 
 

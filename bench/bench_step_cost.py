@@ -10,6 +10,8 @@ import sys
 import time
 from collections.abc import Callable
 
+from ground import keep
+
 from paddock.core.actions import StartAttempt
 from paddock.core.events import Exited, Host, Sampled, Started, Submitted
 from paddock.core.fleet import Fleet
@@ -92,6 +94,7 @@ def main() -> int:
     few, many = costs[DEPTHS[0]], costs[DEPTHS[-1]]
     ratios = [b / a for a, b in zip(few, many, strict=True)]
     print(f"   ratio  {ratios[0]:>10.2f}  {ratios[1]:>12.2f}   (target: at most {TARGET:g})")
+    keep("step_cost", {"submit": ratios[0], "exit_and_start": ratios[1]})
     return 0 if max(ratios) <= TARGET else 1
 
 

@@ -6,14 +6,16 @@ the stand-in's shapes fails here, with its name in the message.
 
 from __future__ import annotations
 
+import json
 import subprocess
 
 import pytest
 
+from paddock.bench import report
 from tests.kit.house import is_running, shell
 from tests.kit.waiting import until
 
-from .theatre import WITHIN_S, Theatre
+from .theatre import WITHIN_S, Theatre, pinned
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -99,6 +101,19 @@ def test_a_rate_limit_is_waited_for_in_the_queue(agent: str, theatre: Theatre) -
     told.check("asked to be tried again in" in story, f"was not understood: {story}")
     # No failure: nothing for a breaker.
     assert theatre.house.told("status")["breakers"] == []
+
+
+def test_a_baseline_measures_the_real_program(theatre: Theatre) -> None:
+    """The small row of the matrix: one file edited, tested and committed through its tools."""
+    words = ("--agent", "codex", "--rehearse", "--rounds", "1", "--every", "100ms", "--json")
+    done = theatre.house.paddock("bench", "baseline", *words, within_s=WITHIN_S)
+    assert done.returncode == 0, done.stderr
+    found = report.read(theatre.directory / json.loads(done.stdout)["report"])
+    for cell in found.cells:
+        assert cell.row == "codex, small"
+        assert cell.verdict.startswith("ended well"), f"{pinned('codex')}: {cell.verdict}"
+        peak = next(figure.middle for figure in cell.figures if figure.name == "peak")
+        assert 40 < peak < 1000, f"{pinned('codex')} used {peak:.0f} MiB"
 
 
 def test_a_wall_kills_opencode_alone_and_why_says_so(theatre: Theatre) -> None:

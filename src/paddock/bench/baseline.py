@@ -19,6 +19,7 @@ from .stress import Tell
 from .watching import MIB
 from .works import Scene, Work, a_scene
 
+_GRAVE = (leak.Verdict.LEAK, leak.Verdict.GROWS)
 BARE, WALLS, CONTAINER = "bare", "walls", "container"
 
 
@@ -91,7 +92,7 @@ def _contained(asked: Baseline, work: Work, driver: DriverWord, column: str) -> 
             found.append(_behind_walls(asked, scene, driver))
             wrong.append(scene.wrong())
     judged = [leak.judge(_memory(one)) for one in found]
-    leaks = [one for one in judged if one.verdict is leak.Verdict.LEAK]
+    worst = next((one for kind in _GRAVE for one in judged if one.verdict is kind), judged[0])
     peaks = [max(one.peaks_mib, default=0.0) for one in found]
     return Cell(
         row=work.name,
@@ -102,7 +103,7 @@ def _contained(asked: Baseline, work: Work, driver: DriverWord, column: str) -> 
             _figure("CPU", "cores", [_cores(one) for one in found], better=False),
         ),
         curves=tuple(curve for curve in found[-1].curves() if curve.name != "host"),
-        verdict=f"{_outcome(found, wrong)}; {(leaks or judged)[0]}",
+        verdict=f"{_outcome(found, wrong)}; {worst}",
     )
 
 

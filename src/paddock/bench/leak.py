@@ -24,6 +24,7 @@ FEWEST: Final = 30  # samples
 LOW: Final = 0.05  # the part of a block that stands for its low point: more than one odd reading
 CONFIDENCE: Final = 0.99
 LEAST_BYTES_PER_S: Final = 16 * 1024.0  # 56 MiB an hour; slower ones need longer series than ours
+SHORTEST_S: Final = 45.0  # what began less than that ago may still be warming up
 LASTS: Final = 0.35  # of the whole slope, in each half: less is something that filled up, or a step
 
 Sample = tuple[float, float]  # seconds, bytes
@@ -31,6 +32,7 @@ Sample = tuple[float, float]  # seconds, bytes
 
 class Verdict(StrEnum):
     LEAK = "leak"
+    GROWS = "grows"  # as a leak does, and was not seen for long enough to be called one
     NONE = "none"
     TOO_SHORT = "too_short"
 
@@ -42,14 +44,20 @@ class Judged:
     low_bytes_per_s: float  # the interval that holds the true slope, at `CONFIDENCE`
     high_bytes_per_s: float
     samples: int
+    seconds: float = 0.0  # from the first of them to the last
 
     def __str__(self) -> str:
         if self.verdict is Verdict.TOO_SHORT:
             return f"{self.samples} samples are too few to tell a leak; {FEWEST} are needed"
         low, high = format_rate(self.low_bytes_per_s), format_rate(self.high_bytes_per_s)
         between = f"between {low} and {high} at {CONFIDENCE:.0%}"
+        rate = format_rate(self.slope_bytes_per_s)
         if self.verdict is Verdict.LEAK:
-            return f"leaks {format_rate(self.slope_bytes_per_s)}, {between}"
+            return f"leaks {rate}, {between}"
+        if self.verdict is Verdict.GROWS:
+            return (
+                f"grew by {rate} for all of its {self.seconds:.0f} s: too short to call it a leak"
+            )
         return f"no leak found: its low points move {between}"
 
 
@@ -69,8 +77,10 @@ def judge(samples: Sequence[Sample], *, least_bytes_per_s: float = LEAST_BYTES_P
     found = [_at_scale(samples, blocks) for blocks in BLOCKS if blocks * 3 <= len(samples)]
     leaks = [one for one in found if _rises(one, least_bytes_per_s)]
     one = (leaks or found)[0]
-    verdict = Verdict.LEAK if leaks else Verdict.NONE
-    return Judged(verdict, one.slope, one.low, one.high, len(samples))
+    seconds = samples[-1][0] - samples[0][0]
+    rising = Verdict.LEAK if seconds >= SHORTEST_S else Verdict.GROWS
+    verdict = rising if leaks else Verdict.NONE
+    return Judged(verdict, one.slope, one.low, one.high, len(samples), seconds)
 
 
 class _Scale(NamedTuple):

@@ -30,6 +30,7 @@ from .watching import MIB, Watched, Watcher
 MOST_GROWTH: Final = 0.05  # of memory, from the second fifth of the time to the last
 LOOK_S: Final = 0.25
 TOLD_S: Final = 600.0
+STARTED_S: Final = 0.05  # what a start and an end take, about
 WAITING: Final = 20  # runs in the queue, so that no slot is ever empty
 MEMORY: Final = ("daemon", "keeper")
 KEPT: Final = ("database", "output")  # what every run leaves: it grows with them, and is told so
@@ -72,6 +73,12 @@ class Growth:
         values = [value for _, value in self.series.get(name, [])]
         fifth = len(values) // 5
         return min(values[-fifth:]) - min(values[fifth : 2 * fifth]) if fifth else 0.0
+
+
+def short_command(each_s: float) -> tuple[str, ...]:
+    """An agent that does nothing, for about so long: that a number of them fills the time."""
+    rest_s = each_s - STARTED_S
+    return ("sleep", f"{rest_s:.2f}") if rest_s > 0 else ("true",)
 
 
 def soak(asked: Soak, tell: Tell) -> Report:

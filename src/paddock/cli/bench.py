@@ -196,7 +196,7 @@ def cpu(
 )
 @with_agents(usual=2)
 @click.option("--runs", type=click.IntRange(1, 10_000_000), help="End after so many.")
-@click.option("--accelerated", is_flag=True, help="Very short agents, as many as there is time.")
+@click.option("--accelerated", is_flag=True, help="Very short agents: as many as fit, or --runs.")
 @click.option("--memory", type=AGENT_SIZE, default=GIB, help="Of each.  [default: 1G]")
 @click.option("--every", type=EVERY, default="5s", show_default=True, help="Between samples.")
 def soak(
@@ -220,17 +220,18 @@ def soak(
       paddock bench soak --hours 8 --agents 2
       paddock bench soak --accelerated --hours 0.17 --runs 2000
     """
-    from paddock.bench.soak import Soak, is_sound
+    from paddock.bench.soak import Soak, is_sound, short_command
     from paddock.bench.soak import soak as measure
 
     if agent is not None and accelerated:
         raise CommandError("--accelerated has agents of its own: leave out --agent")
-    command = ("true",) if accelerated else command_of(agent, "medium")
+    seconds = hours * 3600
+    short = short_command(seconds * agents / runs if runs else 0.0)
     with safely(within) as ceiling:
         asked = Soak(
-            command=command,
+            command=short if accelerated else command_of(agent, "medium"),
             directory=directory_of(agent),
-            seconds=hours * 3600,
+            seconds=seconds,
             agents=agents,
             runs=runs,
             memory_bytes=memory,

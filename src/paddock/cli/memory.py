@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from paddock.core.units import format_size
+from paddock.core.units import format_duration, format_size
 
 from .connecting import connected
 from .printing import coloured, echo_json, note, safe, terminal_width
@@ -22,6 +22,9 @@ BAR_CELLS: Final = 20
 MANY: Final = 10
 TOO_SHORT: Final = "its limit: too little was seen"
 SPREAD_CELLS: Final = 12
+LEGEND: Final = (
+    "time by size: from nothing at the left to the wall at the right, higher where longer"
+)
 _BLOCKS: Final = "▁▂▃▄▅▆▇█"
 _NEAR: Final = 0.75
 _CLOSE: Final = 0.9
@@ -38,10 +41,11 @@ _COLUMNS: Final = (
 )
 _LEARNED: Final = (
     Column("group", gives_way=1, least=24),
-    Column("attempts", right=True, leaves=1),
-    Column("counted with", right=True, gives_way=2, least=14),
+    Column("expected", right=True, gives_way=2, least=14),
     Column("most", right=True),
     Column("wall", right=True),
+    Column("attempts", right=True, leaves=1),
+    Column("seen for", right=True, leaves=4),
     Column("time by size", leaves=3),
     Column("last run", gives_way=3, leaves=2),
 )
@@ -77,8 +81,10 @@ def _show(views: Sequence[LearnedView] | Sequence[MemoryView]) -> None:
     agents.sort(key=lambda view: -view.used_bytes)
     rows = [*map(_row, agents), *map(_learned_row, groups)]
     columns = _COLUMNS if agents else _LEARNED
-    lines = table(columns, rows, width=terminal_width(), colour=coloured(sys.stdout))
+    lines = list(table(columns, rows, width=terminal_width(), colour=coloured(sys.stdout)))
     click.echo("\n".join(lines))
+    if groups and "time by size" in lines[0] and sys.stdout.isatty():
+        note(LEGEND)
 
 
 def _row(view: MemoryView) -> Row:
@@ -105,8 +111,10 @@ def _bar(share: float) -> Cell:
 def _learned_row(view: LearnedView) -> Row:
     most, wall = format_size(view.peak_bytes), format_size(view.limit_bytes)
     last = safe(view.last_run or "-")
-    seen = _spread(view)
-    return (safe(view.group), str(view.attempts), _counted_with(view), most, wall, seen, last)
+    seen_s = sum(seconds for _, seconds in view.histogram)
+    seen = format_duration(seen_s) if seen_s else "-"
+    evidence = (str(view.attempts), seen, _spread(view), last)
+    return (safe(view.group), _expected(view), most, wall, *evidence)
 
 
 def _spread(view: LearnedView) -> str:
@@ -128,7 +136,7 @@ def _height(share: float) -> str:
     return _BLOCKS[min(len(_BLOCKS) - 1, int(share * len(_BLOCKS)))]
 
 
-def _counted_with(view: LearnedView) -> str:
+def _expected(view: LearnedView) -> str:
     if view.typical_bytes is None:
         return TOO_SHORT if view.attempts >= MANY else "its limit"
     # With its limit, and has not come near it: attempts alone are no evidence for that wall.

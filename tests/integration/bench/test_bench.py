@@ -67,8 +67,9 @@ def test_a_baseline_says_what_walls_cost(yard: Yard) -> None:
     assert "too few to tell a leak" in walls.verdict
 
 
-def test_a_process_that_really_leaks_is_called_one(yard: Yard) -> None:
-    """1 MB every 50 ms, with something of 20 MB that comes and goes."""
+def test_a_process_that_really_grows_is_told(yard: Yard) -> None:
+    """1 MB every 50 ms, with something of 20 MB that comes and goes. Real leaks of a minute are in
+    bench/bench_leaks.py."""
     leak = (
         "import time; kept = []\n"
         "for n in range(120):\n"
@@ -79,7 +80,7 @@ def test_a_process_that_really_leaks_is_called_one(yard: Yard) -> None:
         *("--every", "100ms", "--memory", "512M"),
     )
     said = next(verdict for verdict in found.verdicts if "ended well" in verdict)
-    assert "ended well; leaks " in said and "at 99%" in said
+    assert "ended well; grew by " in said and "too short to call it a leak" in said
 
 
 def test_a_command_runs_where_its_user_is(yard: Yard) -> None:

@@ -104,6 +104,12 @@ def test_few_samples_are_too_few() -> None:
     assert judge([(1.0, t * MB) for t in range(100)]).verdict is Verdict.TOO_SHORT
 
 
+def test_what_only_began_may_still_be_warming_up() -> None:
+    short = judge([(t / 10, (300 + t) * MB) for t in range(300)])
+    assert short.verdict is Verdict.GROWS
+    assert str(short) == "grew by 10 MiB/s for all of its 30 s: too short to call it a leak"
+
+
 def test_uneven_times_are_fine() -> None:
     rng = random.Random(4)
     times = sorted(rng.uniform(0, 60) for _ in range(300))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from paddock.bench.report import Figure, Report
-from paddock.bench.soak import Growth, is_sound, judged
+from paddock.bench.soak import Growth, is_sound, judged, short_command
 
 
 def grown(daemon: list[float], descriptors: list[float]) -> Growth:
@@ -51,3 +51,8 @@ def test_sound_is_what_did_not_grow() -> None:
     assert not is_sound(report(5.1, 0))
     assert not is_sound(report(0, 1))
     assert not is_sound(report(0, 0, otherwise=1)), "a run that failed was no load"
+
+
+def test_short_agents_fill_the_time_that_is_said() -> None:
+    assert short_command(0.61) == ("sleep", "0.56")
+    assert short_command(0.0) == ("true",)

@@ -8,7 +8,7 @@ import pytest
 
 from paddock.cli.ends import OUTCOMES
 from paddock.cli.ls import ENDED_LISTED
-from paddock.cli.memory import _counted_with, _spread
+from paddock.cli.memory import _expected, _spread
 from paddock.cli.runs_table import runs_table
 from paddock.cli.status import Row, _lines
 from paddock.cli.why import _lines as why_lines
@@ -182,14 +182,13 @@ def test_memory_shows_each_agent_against_its_wall(paddock: Paddock, daemon: Fake
     assert paddock("memory", "--json").json[0]["peak_bytes"] == 128 * 1024**2
 
 
-def test_memory_learned_says_what_groups_are_counted_with(
-    paddock: Paddock, daemon: FakeDaemon
-) -> None:
+def test_memory_learned_says_what_groups_need(paddock: Paddock, daemon: FakeDaemon) -> None:
     assert "nothing was learned yet" in paddock("memory", "--learned").err
     daemon.add("implement")
     out = paddock("memory", "--learned").out
     assert out.splitlines()[1].split() == [
-        *("implement", "3", "its", "limit", "128", "MiB", "1", "GiB", "█▁··········", "implement"),
+        *("implement", "its", "limit", "128", "MiB", "1", "GiB", "3", "1", "min", "40", "s"),
+        *("█▁··········", "implement"),
     ]
 
 
@@ -233,7 +232,7 @@ def test_a_group_that_still_counts_with_its_limit_says_so(
     view = LearnedView(
         group="g", attempts=attempts, typical_bytes=typical, peak_bytes=peak, limit_bytes=GIB
     )
-    assert _counted_with(view) == said
+    assert _expected(view) == said
 
 
 def test_story_tells_times_states_and_reasons(paddock: Paddock, daemon: FakeDaemon) -> None:

@@ -1,0 +1,191 @@
+"""Which figures count, and what was wanted of each: from what benchmarks left in results/.
+
+A row is one line of RESULTS.md. Ratios are taken within one run, against a peer or a bare
+baseline: they travel between machines. Sizes and times are told beside their limit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+RATIO = "×"
+
+Document = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    file: str  # results/FILE.json
+    what: str
+    value: Callable[[Any], float]  # from its figures
+    unit: str = RATIO
+    most: float | None = None
+    least: float | None = None
+
+    @property
+    def target(self) -> float:
+        found = self.most if self.least is None else self.least
+        assert found is not None
+        return found
+
+    @property
+    def wanted(self) -> str:
+        word = "at most" if self.least is None else "at least"
+        return f"{word} {self.target:,g}"
+
+    def is_met(self, value: float) -> bool:
+        return value >= self.target if self.least is not None else value <= self.target
+
+    def read(self, directory: Path = RESULTS) -> tuple[float, Document] | None:
+        """Its value and the document it is in; None: it was not measured here."""
+        try:
+            document = json.loads((directory / f"{self.file}.json").read_bytes())
+            return float(self.value(document["figures"])), document
+        except (OSError, ValueError, KeyError, IndexError, TypeError, StopIteration):
+            return None
+
+
+def number(value: float) -> str:
+    """Three digits that count."""
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def at(*path: Any) -> Callable[[Any], float]:
+    def found(figures: Any) -> float:
+        for key in path:
+            figures = figures[key]
+        return float(figures)
+
+    return found
+
+
+def part(one: str, other: str) -> Callable[[Any], float]:
+    return lambda figures: float(figures[one] / figures[other])
+
+
+def larger(*path: str) -> Callable[[Any], float]:
+    """Of what is held and what is resident."""
+
+    def found(figures: Any) -> float:
+        for key in path:
+            figures = figures[key]
+        return float(max(figures["held_mb"], figures["resident_mb"]))
+
+    return found
+
+
+def of_agents(count: int, *names: str) -> Callable[[Any], float]:
+    """The sum of some figures of an idle fleet of that size."""
+
+    def found(figures: Any) -> float:
+        one = next(each for each in figures if each["agents"] == count)
+        return float(sum(one[name] for name in names))
+
+    return found
+
+
+def of_report(name: str) -> Callable[[Any], float]:
+    """A figure of a report of `paddock bench`: the median of its samples."""
+
+    def found(figures: Any) -> float:
+        samples = sorted(next(each for each in figures if each["name"] == name)["samples"])
+        return float(samples[len(samples) // 2])
+
+    return found
+
+
+def taken_in(figures: Any) -> float:
+    rates = figures["taken_in_mb_a_s"]
+    return float(rates["paddock"] / max(rates[one] for one in ("s6-log", "svlogd", "multilog")))
+
+
+def lost_work(figures: Any) -> float:
+    return float(figures["with_s"] / figures["without_s"])
+
+
+def reaction(figures: Any) -> float:
+    return float(figures["paddock"]["p95_ms"] / figures["earlyoom"]["p95_ms"])
+
+
+def rescue(what: str) -> Callable[[Any], float]:
+    return lambda figures: max(one[what] for name, one in figures.items() if name != "python")
+
+
+SAW = "a saw of 60 or 200 MB in 2 to 25 s"
+IDLE_CPU = ("daemon_cpu_percent", "keeper_cpu_percent")
+IDLE_MB = ("daemon_rss_mb", "keeper_rss_mb")
+HAND_OVER = "hand_over_worst_ms"
+
+ROWS: tuple[Row, ...] = (
+    Row("idle", "daemon and keeper, 300 sleeping agents", of_agents(300, *IDLE_CPU), "%", most=5),
+    Row("idle", "their memory then", of_agents(300, *IDLE_MB), "MB", most=150),
+    Row("keeper", "keeper with 1,000 agents", at("rss_mb"), "MB", most=20),
+    Row("keeper", "its CPU then", at("cpu_percent"), "% of a core", most=1),
+    Row("keeper", "spawns / bare spawns", at("of_bare"), least=0.5),
+    Row("throughput", "short runs a second / GNU parallel", part("paddock", "parallel"), least=1),
+    Row(
+        "throughput",
+        "the same / parallel --memfree 1G",
+        part("paddock", "parallel --memfree 1G"),
+        least=4,
+    ),
+    Row(
+        "submits", "durable submissions / bare commits", part("singly", "bare commits"), least=0.33
+    ),
+    Row("submits", "submissions in batches", at("in batches of 100"), "a second", least=2000),
+    Row(
+        "submits",
+        "with 50,000 queued / with 100",
+        part("singly at 50,000", "singly"),
+        least=0.7,
+    ),
+    Row("store", "the store alone / bare commits", at("of_bare_commits"), least=0.333),
+    Row("step_cost", "a submit at 100,000 queued / at 1,000", at("submit"), most=3),
+    Row("step_cost", "an exit and a start, the same", at("exit_and_start"), most=3),
+    Row("status", "paddock status / python -c pass", at("ratio"), most=12),
+    Row("rescue", "relieve, kill, cgroup ls: slowest", rescue("ms"), "ms", most=150),
+    Row("rescue", "the same / python -c pass", rescue("ratio"), most=10),
+    Row("rescue", "their memory", rescue("mb"), "MB", most=25),
+    Row("reaction", "to the kill, p95 / earlyoom's", reaction, most=1),
+    Row("walls-v1", "a start with walls / a bare one", at("start"), most=2),
+    Row("walls-v1", "from the wall to the hog's death", at("worst_hog_s"), "s", most=1),
+    Row("walls-v1", "15 processes gone after a kill", at("worst_kill_s"), "s", most=0.1),
+    Row("tool", "a shim's CPU / that of pytest --version", at("added_share"), most=0.25),
+    Row("tool", "watching a tool wall", at("watching_percent"), "% of a core", most=1),
+    Row("logs", "output taken in / the fastest of s6, svlogd, multilog", taken_in, least=2),
+    Row("logs", "from write to display, p99", at("seen", "p99_ms"), "ms", most=50),
+    Row(
+        "logs", "daemon with 100 verbose agents", at("a_hundred_verbose", "peak_mb"), "MB", most=250
+    ),
+    Row("stream", "2 GB through a stage: peak", at("peak_mb"), "MiB", most=428),
+    Row("lost_work", "work done again: with a checkpoint / without", lost_work, most=0.01),
+    Row("worktrees", "50 workspaces / a loop of git worktree add", at("ratio"), most=1),
+    Row("worktrees", "a prepared workspace, the slowest", at(HAND_OVER), "ms", most=100),
+    Row("profiles", "tiny: two at their walls", larger("two at their walls"), "MB", most=978),
+    Row("profiles", "tiny: two as usual", larger("two as usual"), "MB", most=628),
+    Row("profiles", "tiny: after one gave way", larger("after one gave way"), "MB", most=478),
+    Row("five_agents", "five real agent programs and paddock", larger(), "MB", most=3000),
+    Row("learned", "learned sizes / full limits", at("of_guaranteed"), most=0.5),
+    Row("learned", "learned sizes / clairvoyant", at("of_clairvoyant"), most=1.3),
+    Row("simulate", "10,000 runs simulated", at("seconds"), "s", most=15),
+    Row("simulate", "memory for that", at("peak_mb"), "MB", most=500),
+    Row("leaks", "leaks of 1 MB/s found in noise", at("noise of 200 MB", "with"), "", least=0.99),
+    Row("leaks", "saws called a leak", at(SAW, "without"), "", most=0.01),
+    Row(
+        "soak-hour", "an hour: growth of the daemon", of_report("growth of the daemon"), "%", most=5
+    ),
+    Row(
+        "soak-hour", "an hour: growth of the keeper", of_report("growth of the keeper"), "%", most=5
+    ),
+    Row("soak-hour", "an hour: descriptors left", of_report("more descriptors"), "", most=0),
+    Row("soak-2000", "2,000 runs: the daemon", of_report("growth of the daemon"), "%", most=5),
+    Row("soak-2000", "2,000 runs: the keeper", of_report("growth of the keeper"), "%", most=5),
+    Row("soak-2000", "2,000 runs: descriptors left", of_report("more descriptors"), "", most=0),
+)
