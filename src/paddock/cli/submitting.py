@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from paddock.wire.run_request import HeartbeatRequest, RunRequest
     from paddock.wire.views import Submission, Submit
 
-# Of paddock's own variables these are the user's; all others mark the attempt that we are inside.
-_THE_USERS: Final = ("PADDOCK_STATE", "PADDOCK_PROFILE", "PADDOCK_DEBUG")
 _CHUNK: Final = 256 * 1024
 
 
@@ -74,21 +72,14 @@ def _submit_once(client: Client, order: Submit) -> Submission:
 
 
 def environment() -> dict[str, str]:
-    """Ours, without what marks an attempt: a run that an agent submits is not that agent."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("PADDOCK_") or name in _THE_USERS
-    }
-    if kept.get("PADDOCK_STATE"):
-        from paddock.config.places import find_places
+    """Ours, as it goes along; what cannot is named."""
+    from paddock.client.environment import environment as ours
 
-        kept["PADDOCK_STATE"] = str(find_places().state)
-    odd = [name for name, value in kept.items() if not _is_utf8(name + value)]
+    kept, odd = ours()
     if odd:
         shown = ", ".join(name.encode(errors="replace").decode() for name in odd)
         note(f"left out of the environment, because they are no UTF-8 text: {shown}")
-    return {name: value for name, value in kept.items() if name not in odd}
+    return kept
 
 
 def upload(client: Client) -> str:
@@ -105,14 +96,6 @@ def say_notes(answer: Submission) -> None:
 def _chunks() -> Iterator[bytes]:
     while chunk := os.read(sys.stdin.fileno(), _CHUNK):
         yield chunk
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _umask() -> int:
