@@ -50,6 +50,7 @@ COMMANDS: Final = {
     "tool": Entry("paddock.cli.tool", "One command of an agent in a wall of its own."),
     "wait": Entry("paddock.cli.wait", "Until runs have ended."),
     "watch": Entry("paddock.cli.watch", "Memory and its users, live; no daemon needed."),
+    "web": Entry("paddock.web.command", "The dashboard in a browser, for you alone."),
     "why": Entry("paddock.cli.why", "Why a run waits, or why it died."),
     "workspace": Entry("paddock.cli.workspace", "Where runs with --repo work; clear them up."),
 }

@@ -1,1 +1,1 @@
-"""The browser dashboard: a process of its own that knows only the client."""
+"""The browser dashboard: a process of its own, and a client of the API like any other."""

@@ -1,0 +1,259 @@
+"""The page of one agent: what it is, its memory, its output, its story, its black box, actions."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final, cast, get_args
+
+from nicegui import ui
+from nicegui.element import Element
+
+from paddock.client import ClientError
+from paddock.client.environment import environment
+from paddock.client.faces import (
+    PriorityWord,
+    format_size,
+    log_lines,
+    safe,
+    views,
+)
+
+from . import charts
+from .feed import Feed
+from .parts import EVERY_S, Chart, LogView, attempt, box, button, card, chip, table, text
+from .rows import age_of, clock_time, sentence_of, shown, state_of, tone_of
+from .tail import Tail
+
+PRIORITIES: Final = get_args(PriorityWord)
+STORY_EVERY: Final = 5  # looks
+
+
+class AgentPage:
+    def __init__(self, feed: Feed, run: views.RunView) -> None:
+        self._feed = feed
+        self._run = run
+        self._shown: tuple[object, ...] = ()
+        self._head()
+        with box("pd-grid agent"):
+            with card("Memory", classes="wide") as self._memory_note:
+                self._chart = Chart(
+                    lambda: charts.one(feed.history, run.id, self._run.limit_bytes),
+                    label="Memory of this agent, last ten minutes",
+                    classes="low",
+                )
+            with card("Output", classes="wide"):
+                self._log = LogView(most=log_lines())
+            with card("Story"):
+                self._story = box("pd-scroll")
+            with card("Black box") as self._box_note:
+                self._black_box = box("pd-facts")
+        self._refresh_head()
+        self._follow()
+        ui.timer(EVERY_S, self.refresh)
+
+    # -- looking --------------------------------------------------------------------------
+
+    def _head(self) -> None:
+        with box("pd-agent-head"):
+            with box("pd-title"):
+                with box("", "h1"):
+                    text(safe(self._run.name))
+                self._state = chip("", "")
+            self._sentence = text("", "pd-sentence")
+            self._actions = box("pd-actions")
+            self._facts = box("pd-facts across")
+
+    async def refresh(self) -> None:
+        await self._look()
+        self._refresh_head()
+        if self._run.state != "ended" or not self._shown:
+            self._chart.refresh()
+
+    async def _look(self) -> None:
+        known = self._feed.run_of(self._run.id)
+        try:
+            self._run = known or await self._feed.client.run(self._run.id)
+        except (ClientError, OSError):
+            return  # the banner says so
+        now = (self._run.state, self._run.attempt, self._run.outcome, self._run.frozen)
+        if now != self._shown or self._feed.looks % STORY_EVERY == 0:
+            await self._tell_story()
+            self._shown = now
+
+    def _refresh_head(self) -> None:
+        run, word = self._run, state_of(self._run)
+        self._state.set_text(shown(word))
+        self._state.classes(replace=f"pd-chip large {tone_of(word)}")
+        self._sentence.set_text(safe(sentence_of(run)))
+        used = "" if run.memory_bytes is None else f"{format_size(run.memory_bytes)} now, "
+        peak = format_size(run.peak_bytes or 0)
+        wall = format_size(run.limit_bytes)
+        self._memory_note.set_text(f"{used}{peak} at most, wall {wall}")
+        facts = _facts_of(run, self._feed.cpu.get(run.id))
+        _renew(self._facts, facts)
+        allowed = _allowed(run)
+        if self._actions.props.get("data-allowed") != allowed:
+            self._actions.props["data-allowed"] = allowed
+            self._offer(allowed)
+
+    async def _tell_story(self) -> None:
+        client = self._feed.client
+        try:
+            moves = await client.story(self._run.id)
+            why = await client.why(self._run.id)
+        except (ClientError, OSError):
+            return
+        rows = [(clock_time(m.at), m.state, str(m.attempt or "–"), _because(m)) for m in moves]
+        self._story.clear()
+        with self._story:
+            table(("at", "state", "attempt", "because"), rows, label="Story")
+        box_ = why.black_box or {}
+        self._box_note.set_text("" if box_ else "nothing went wrong so far")
+        _renew(self._black_box, {safe(name): said for name, said in box_.items()})
+
+    def _follow(self) -> None:
+        tail = Tail(
+            self._feed.client,
+            self._run.id,
+            lines=log_lines(),
+            show=lambda words: _quietly(self._log, "append", words),
+            note=lambda words: _quietly(self._log, "note", words),
+        )
+        client = ui.context.client
+        task: list[asyncio.Task[None]] = []
+
+        async def begin() -> None:
+            if not task:
+                task.append(asyncio.create_task(tail.follow()))
+
+        client.on_connect(begin)
+        client.on_delete(lambda: [each.cancel() for each in task])
+
+    # -- acting ---------------------------------------------------------------------------
+
+    def _offer(self, allowed: str) -> None:
+        self._actions.clear()
+        client, run = self._feed.client, self._run.id
+        with self._actions:
+            if "kill" in allowed:
+                button("Kill", lambda: self._ask_kill(force=False), kind="danger")
+                button("Force", lambda: self._ask_kill(force=True), kind="danger quiet")
+            if "freeze" in allowed:
+                button("Freeze", lambda: self._do(client.freeze(run), "Frozen"))
+            if "thaw" in allowed:
+                button("Thaw", lambda: self._do(client.thaw(run), "It goes on"))
+            if "retry" in allowed:
+                button("Retry", self._retry, kind="primary")
+            if "priority" in allowed:
+                self._priorities()
+            with box("pd-button quiet", "a").props('href="/agents"'):
+                text("All agents")
+
+    def _priorities(self) -> None:
+        with box("pd-select", "label"):
+            text("Priority")
+            chosen = box("", "select").props('aria-label="Priority"')
+            with chosen:
+                for word in PRIORITIES:
+                    option = box("", "option").props(f'value="{word}"')
+                    if word == self._run.priority:
+                        option.props("selected")
+                    with option:
+                        text(word)
+
+        async def change(event: Any) -> None:
+            word = str(event.args)
+            if word in PRIORITIES:
+                ask = self._feed.client.priority(self._run.id, cast(PriorityWord, word))
+                await self._do(ask, f"Priority is {word}")
+
+        chosen.on("change", change, js_handler="(event) => emit(event.target.value)")
+
+    async def _do(self, work: Any, done: str) -> None:
+        await attempt(work, done)
+
+    async def _retry(self) -> None:
+        try:
+            again = await self._feed.client.retry(self._run.id, environment=environment()[0])
+        except (ClientError, OSError) as error:
+            ui.notify(str(error), type="negative", position="top", multi_line=True)
+            return
+        ui.navigate.to(f"/agents/{again.runs[0].id}")
+
+    def _ask_kill(self, *, force: bool) -> None:
+        client, run = self._feed.client, self._run
+        how = "at once, with no time to clean up" if force else "and everything it started"
+        with ui.dialog() as dialog, box("pd-card pd-dialog"):
+            with box("", "h2"):
+                text(f"Kill {safe(run.name)}?")
+            text(f"It is stopped {how}.", "pd-dim")
+            with box("pd-actions end"):
+                button("Leave it", dialog.close)
+
+                async def kill() -> None:
+                    dialog.close()
+                    await self._do(client.kill([run.id], force=force), "Stopping")
+
+                button("Kill", kill, kind="danger").props("autofocus")
+        dialog.on("hide", dialog.delete)
+        dialog.open()
+
+
+def _quietly(log: LogView, method: str, words: str) -> None:
+    """A page that is just going away needs no more lines."""
+    if not log.is_deleted:
+        log.run_method(method, words)
+
+
+def _allowed(run: views.RunView) -> str:
+    if run.state == "ended":
+        return "retry"
+    words = ["kill", "priority", run.priority]
+    if run.state == "running":
+        words.append("thaw" if run.frozen else "freeze")
+    return " ".join(words)
+
+
+def _facts_of(run: views.RunView, cpu: float | None) -> dict[str, str]:
+    facts = {
+        "id": run.id,
+        "group": safe(run.group),
+        "priority": run.priority,
+        "attempt": str(run.attempt or "–"),
+        "submitted": clock_time(run.submitted_at),
+        "ended" if run.state == "ended" else "for": _age(run),
+        "expected": format_size(run.expected_bytes) if run.expected_bytes else "",
+        "CPU": "" if cpu is None else f"{cpu * 100:.0f} % of a core",
+        "step": f"{run.step or 'all done'} ({run.steps_done} of {run.steps})" if run.steps else "",
+        "exit code": "" if run.exit_code is None else str(run.exit_code),
+        "signal": "" if run.signal is None else str(run.signal),
+        "needs": safe(", ".join(run.needs)),
+        "place": "" if run.place is None else f"{run.place} in the queue",
+    }
+    return {name: words for name, words in facts.items() if words}
+
+
+def _age(run: views.RunView) -> str:
+    return f"{age_of(run)} ago" if run.state == "ended" else age_of(run)
+
+
+def _because(move: views.MoveView) -> str:
+    more = f" (and {move.moves - 1} moves more)" if move.moves > 1 else ""
+    return safe(move.because) + more
+
+
+def _renew(place: Element, facts: dict[str, str]) -> None:
+    """Names and values; the same ones are left as they are."""
+    labels = [child for pair in place.default_slot.children for child in pair.default_slot.children]
+    names = [label.text for label in labels[::2] if isinstance(label, ui.label)]
+    if names == list(facts):
+        for label, words in zip(labels[1::2], facts.values(), strict=True):
+            assert isinstance(label, ui.label)
+            label.set_text(words)
+        return
+    place.clear()
+    with place:
+        for name, words in facts.items():
+            with box("pd-fact"):
+                text(name)
+                text(words)

@@ -1,0 +1,113 @@
+"""The last ten minutes, for charts: a place for each second, made once and written over."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+SECONDS: Final = 600
+MOST_AGENTS: Final = 1000  # whose curve is kept; those that were seen longest ago go first
+BIN_S: Final = 10
+MISSED_S: Final = 5
+LEAST_SHOWN_S: Final = 120
+# Paddock or its owner ended it, and not the agent itself.
+KILLS: Final = frozenset(
+    {"memory_limit_exceeded", "timeout_exceeded", "preempted", "cancelled", "lost"}
+)
+
+
+class Ring:
+    """One number a second, as far back as there is room; where nobody looked there is none."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self) -> None:
+        self._values = array("d", [math.nan]) * SECONDS
+
+    def put(self, second: int, value: float | None) -> None:
+        self._values[second % SECONDS] = math.nan if value is None else value
+
+    def get(self, second: int) -> float | None:
+        value = self._values[second % SECONDS]
+        return None if math.isnan(value) else value
+
+
+class Bin(NamedTuple):
+    """So many starts, ends and kills within some seconds."""
+
+    begins_at: int
+    counts: list[int]
+
+
+class History:
+    """Seconds count since 1970; `now` is the newest that was looked at."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.began = 0
+        self.host_percent = Ring()
+        self.fleet_bytes = Ring()
+        self.waiting = Ring()
+        self.at_work = Ring()
+        self.agents: dict[str, Ring] = {}
+        self.names: dict[str, str] = {}
+        self._bins: deque[Bin] = deque(maxlen=SECONDS // BIN_S + 1)
+
+    def reach(self, second: int) -> None:
+        """A second or two that a busy machine left out is as the one before; what lies between
+        the last look and this one is unknown when that was long."""
+        self.began = self.began or second
+        missed = second - self.now > MISSED_S
+        rings = (self.host_percent, self.fleet_bytes, self.waiting, self.at_work)
+        for ring in (*rings, *self.agents.values()):
+            last = None if missed else ring.get(self.now)
+            for passed in range(max(self.now + 1, second - SECONDS + 1), second):
+                ring.put(passed, last)
+            ring.put(second, None)
+        self.now = max(self.now, second)
+
+    def of_agent(self, run: str, name: str) -> Ring:
+        """Whoever is asked for moves to the end of the line of those that may go."""
+        ring = self.agents.pop(run, None) or Ring()
+        self.agents[run] = ring
+        self.names[run] = name
+        while len(self.agents) > MOST_AGENTS:
+            gone = next(iter(self.agents))
+            del self.agents[gone], self.names[gone]
+        return ring
+
+    def happened(self, at: float, state: str, outcome: str | None) -> None:
+        kind = {"starting": 0, "ended": 2 if outcome in KILLS else 1}.get(state)
+        if kind is None:
+            return
+        begins_at = int(at) // BIN_S * BIN_S
+        for kept in reversed(self._bins):
+            if kept.begins_at == begins_at:
+                kept.counts[kind] += 1
+                return
+        counts = [0, 0, 0]
+        counts[kind] = 1
+        self._bins.append(Bin(begins_at, counts))
+
+    def seconds(self, step: int = 1) -> range:
+        """Those that charts show; by whole steps, so that a curve does not tremble."""
+        last = self.now // step * step
+        shown = min(SECONDS - 2 * step, max(LEAST_SHOWN_S, self.now - self.began))
+        return range(last - shown // step * step, last + 1, step)
+
+    def curve(self, ring: Ring, seconds: Iterable[int]) -> list[float | None]:
+        return [ring.get(second) for second in seconds]
+
+    def bins(self, kind: int) -> list[tuple[int, int]]:
+        since = self.now - SECONDS
+        return [(b.begins_at, b.counts[kind]) for b in sorted(self._bins) if b.begins_at > since]
+
+    def largest(self, count: int, seconds: Sequence[int]) -> list[str]:
+        """Whose use was the largest on the whole, of those that were seen."""
+        looked = seconds[:: max(1, len(seconds) // 60)]
+        sums = {run: sum(ring.get(s) or 0.0 for s in looked) for run, ring in self.agents.items()}
+        first = sorted((run for run in sums if sums[run]), key=lambda run: -sums[run])[:count]
+        return sorted(first)

@@ -1,0 +1,107 @@
+"""The last ten minutes: bounded, without holes where a second was late, with holes where it was
+long."""
+
+from __future__ import annotations
+
+from paddock.web import charts
+from paddock.web.history import BIN_S, MISSED_S, MOST_AGENTS, SECONDS, History
+
+NOW = 1_000_000
+
+
+def a_history(seconds: int = 30, agents: int = 2) -> History:
+    history = History()
+    for second in range(NOW, NOW + seconds):
+        history.reach(second)
+        history.host_percent.put(second, 40.0)
+        history.fleet_bytes.put(second, 1 << 30)
+        history.waiting.put(second, 3)
+        history.at_work.put(second, agents)
+        for number in range(agents):
+            ring = history.of_agent(f"run{number}", f"name {number}")
+            ring.put(second, (number + 1) << 20)
+    return history
+
+
+def test_a_second_that_was_late_is_as_the_one_before() -> None:
+    history = a_history()
+    history.reach(history.now + 3)
+    assert history.host_percent.get(history.now - 1) == 40.0
+    assert history.agents["run0"].get(history.now - 1) == 1 << 20
+    assert history.host_percent.get(history.now) is None
+
+
+def test_a_long_silence_is_a_hole() -> None:
+    history = a_history()
+    history.reach(history.now + MISSED_S + 10)
+    assert history.host_percent.get(history.now - 2) is None
+
+
+def test_what_is_older_than_ten_minutes_is_written_over() -> None:
+    history = a_history()
+    history.reach(NOW + 3 * SECONDS)
+    values = history.curve(history.host_percent, history.seconds())
+    assert set(values) == {None}
+
+
+def test_only_so_many_agents_are_kept_and_those_seen_last_stay() -> None:
+    history = a_history(agents=1)
+    for number in range(MOST_AGENTS):
+        history.of_agent(f"other{number}", "x")
+    assert len(history.agents) == len(history.names) == MOST_AGENTS
+    assert "run0" not in history.agents and "other0" in history.agents
+
+
+def test_starts_ends_and_kills_are_counted_apart() -> None:
+    history = a_history()
+    for state, outcome in (
+        *(("starting", None), ("running", None), ("starting", None)),
+        *(("ended", "succeeded"), ("ended", "failed"), ("ended", "memory_limit_exceeded")),
+    ):
+        history.happened(float(history.now), state, outcome)
+    begins_at = history.now // BIN_S * BIN_S
+    assert [history.bins(kind) for kind in range(3)] == [
+        [(begins_at, 2)],
+        [(begins_at, 2)],
+        [(begins_at, 1)],
+    ]
+
+
+def test_the_largest_have_names_and_the_rest_is_one() -> None:
+    history = a_history(agents=12)
+    options = charts.by_agent(history)
+    shown = options["legend"]["data"]
+    assert shown == [*(f"name {n}" for n in (10, 11, 4, 5, 6, 7, 8, 9)), "others"]
+    others = options["series"][-1]["data"][-1][1]
+    named = sum(one["data"][-1][1] for one in options["series"][:-1])
+    assert others + named == 1 << 30
+
+
+def test_an_empty_history_makes_charts_too() -> None:
+    history = History()
+    history.reach(NOW)
+    assert charts.by_agent(history)["legend"]["data"] == []
+    assert charts.queue(history)["series"][0]["data"]
+    assert charts.host(history, {})["series"][0]["markLine"]["data"] == []
+
+
+def test_the_ladders_lines_are_where_the_daemon_says() -> None:
+    rungs = {"skip_low": 70.0, "queue": 80.0, "preempt": 85.0, "emergency": 95.0}
+    lines = charts.host(a_history(), rungs)["series"][0]["markLine"]["data"]
+    assert [line["yAxis"] for line in lines] == [70.0, 80.0, 85.0, 95.0]
+
+
+def test_the_wall_is_drawn_once_an_agent_comes_near_it() -> None:
+    history = a_history()
+    far = charts.one(history, "run0", 1 << 30)
+    near = charts.one(history, "run0", 2 << 20)
+    assert far["series"][0]["markLine"]["data"] == []
+    assert near["series"][0]["markLine"]["data"][0]["yAxis"] == 2 << 20
+    assert near["yAxis"][0]["max"] >= 2 << 20
+
+
+def test_an_axis_of_memory_has_whole_steps() -> None:
+    history = a_history()
+    axis = charts.by_agent(history)["yAxis"][0]
+    assert axis["interval"] & (axis["interval"] - 1) == 0
+    assert axis["max"] % axis["interval"] == 0 and axis["max"] > 1 << 30

@@ -1,0 +1,333 @@
+"""The dashboard as people use it: a real daemon, real agents, a real Chromium."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import subprocess
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.kit.house import is_running, shell
+from tests.kit.waiting import until
+from tests.web.conftest import Sight
+
+SCRIPT = "<script>window.caught = 1</script><img src=x onerror='window.caught = 2'>"
+LONG = ("a-very-long-name-" * 4)[:64]
+LATE_MS = 30_000
+
+
+def submitted(sight: Sight, name: str, text: str, **more: Any) -> str:
+    return sight.house.submit(shell(name, text, **more)).runs[0].id
+
+
+def running(sight: Sight, name: str, text: str, **more: Any) -> str:
+    run = submitted(sight, name, text, **more)
+    until(lambda: is_running(sight.house, run), within_s=60)
+    return run
+
+
+def view_of(sight: Sight, run: str) -> Any:
+    with sight.house.client() as client:
+        return client.run(run)
+
+
+def no_scroll_sideways(page: Page) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
+
+
+# -- who gets in ----------------------------------------------------------------------------
+
+
+def test_a_link_works_once_and_leaves_a_cookie_that_no_script_and_no_other_page_gets(
+    sight: Sight,
+) -> None:
+    link = sight.web.link
+    context, page = sight.web.let_in(sight.browser)
+    expect(page.locator("h1")).to_have_text("Overview")
+    assert "token" not in page.url
+    cookie = next(c for c in context.cookies() if c["name"].startswith("paddock_web_"))
+    assert cookie["httpOnly"] and cookie["sameSite"] == "Strict"
+    context.close()
+
+    other = sight.browser.new_context()
+    late = other.new_page()
+    answer = late.goto(link)
+    assert answer and answer.status == 401
+    expect(late.locator("body")).to_contain_text("A link works once")
+    other.close()
+
+
+def asked(sight: Sight, path: str, *, method: str = "GET", **headers: str) -> tuple[int, bytes]:
+    line = http.client.HTTPConnection("127.0.0.1", sight.web.port, timeout=30)
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    try:
+        line.request(method, path, headers=named)
+        answer = line.getresponse()
+        return answer.status, answer.read()
+    finally:
+        line.close()
+
+
+def cookie_of(sight: Sight) -> str:
+    return "; ".join(f"{c['name']}={c['value']}" for c in sight.context.cookies())
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/", "/agents", "/agents/x", "/workspaces", "/benchmarks", "/capacity", "/report/x"),
+        *("/assets/style.css", "/_nicegui/x", "/_nicegui_ws/socket.io/?EIO=4&transport=polling"),
+        *("/docs", "/openapi.json", "/?token=", "/?token=wrong"),
+    ],
+)
+def test_without_the_cookie_there_is_nothing(sight: Sight, path: str) -> None:
+    status, body = asked(sight, path)
+    assert status == 401
+    assert b"This dashboard is its owner" in body
+
+
+def test_another_name_another_origin_and_a_foreign_websocket_are_refused(sight: Sight) -> None:
+    cookie = cookie_of(sight)
+    here = f"127.0.0.1:{sight.web.port}"
+    assert asked(sight, "/agents", Cookie=cookie)[0] == 200
+    assert asked(sight, "/agents", Cookie=cookie, Host="evil.example")[0] == 421
+    assert asked(sight, "/agents", Cookie=cookie, Origin="http://evil.example")[0] == 403
+    socket_ = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec_WebSocket_Version": "13"}
+    socket_ |= {"Sec_WebSocket_Key": "c3VwZXIgc2VjcmV0IGtleQ=="}
+    way = "/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
+    foreign = socket_ | {"Origin": "http://evil.example"}
+    assert asked(sight, way, Cookie=cookie, **foreign)[0] == 403
+    assert asked(sight, way, Cookie=cookie, **socket_)[0] == 403
+    assert asked(sight, way, **socket_ | {"Origin": f"http://{here}"})[0] == 403
+
+
+# -- looking --------------------------------------------------------------------------------
+
+
+def test_a_fleet_is_watched_as_it_runs(sight: Sight) -> None:
+    page = sight.open("/")
+    run = running(sight, "watched", "echo one; sleep 600")
+    expect(page.locator(".pd-tile", has_text="Agents at work")).to_contain_text(
+        re.compile(r"[1-9]"), timeout=LATE_MS
+    )
+    expect(page.locator(".pd-chart svg").first).to_be_visible()
+    expect(page.locator(".pd-main")).to_contain_text("emergency 95", timeout=LATE_MS)
+    expect(page.locator(".pd-list").last).to_contain_text("watched", timeout=LATE_MS)
+    page = sight.open("/agents")
+    row = page.locator("tbody tr", has_text=run)
+    expect(row).to_contain_text("running", timeout=LATE_MS)
+    expect(row).to_contain_text("MiB")
+    sight.house.paddock("kill", run)
+    expect(page.locator("tbody tr", has_text=run)).to_have_count(0, timeout=LATE_MS)
+    page.get_by_role("tab", name="Ended").click()
+    expect(page.locator("tbody tr", has_text=run)).to_contain_text("cancelled", timeout=LATE_MS)
+
+
+def test_what_waits_says_why(sight: Sight) -> None:
+    first = running(sight, "before", "sleep 600")
+    waits = submitted(sight, "after", "true", needs=("before",))
+    page = sight.open("/agents")
+    page.get_by_role("tab", name="Waiting").click()
+    row = page.locator("tbody tr", has_text=waits)
+    expect(row).to_contain_text("before", timeout=LATE_MS)
+    sight.house.paddock("kill", first, waits)
+
+
+def test_a_log_is_followed_and_whatever_is_in_it_stays_text(sight: Sight) -> None:
+    flag = sight.house.home / "go-on"
+    text = f'echo "{SCRIPT}"; while [ ! -e {flag} ]; do sleep 0.05; done; echo last words'
+    run = running(sight, "writer", text)
+    page = sight.open(f"/agents/{run}")
+    lines = page.locator(".pd-lines")
+    expect(lines).to_contain_text("<script>window.caught = 1</script>", timeout=LATE_MS)
+    expect(lines).to_contain_text("<img src=x onerror=")
+    assert "last words" not in lines.inner_text()
+    flag.touch()
+    expect(lines).to_contain_text("last words", timeout=LATE_MS)
+    expect(page.locator(".pd-title .pd-chip")).to_have_text("succeeded", timeout=LATE_MS)
+    assert page.evaluate("window.caught") is None
+    assert page.locator(".pd-lines script, .pd-lines img").count() == 0
+    page.get_by_label("Find in the log").fill("last")
+    expect(page.locator(".pd-lines > div:visible")).to_have_count(1)
+
+
+def test_a_group_that_is_markup_stays_text_too(sight: Sight) -> None:
+    run = running(sight, "odd", "sleep 600", group=f"{SCRIPT}/x/`${{1}}`")
+    page = sight.open(f"/agents/{run}")
+    expect(page.locator(".pd-facts.across")).to_contain_text("<script>", timeout=LATE_MS)
+    sight.open("/agents")
+    expect(page.locator("tbody tr", has_text=run)).to_be_visible(timeout=LATE_MS)
+    assert page.evaluate("window.caught") is None
+    sight.house.paddock("kill", run)
+
+
+def test_a_black_box_and_the_story_are_read(sight: Sight) -> None:
+    run = submitted(sight, "broken", "echo on my way; exit 3")
+    sight.house.ended([run])
+    page = sight.open(f"/agents/{run}")
+    expect(page.locator(".pd-title .pd-chip")).to_have_text("failed", timeout=LATE_MS)
+    expect(page.locator(".pd-sentence")).to_contain_text("exit code 3")
+    box = page.locator(".pd-card", has=page.locator("h2", has_text="Black box"))
+    expect(box).to_contain_text("64 MiB", timeout=LATE_MS)
+    story = page.get_by_role("table", name="Story")
+    expect(story).to_contain_text("running", timeout=LATE_MS)
+    expect(story).to_contain_text("ended")
+
+
+# -- acting ---------------------------------------------------------------------------------
+
+
+def test_an_agent_is_killed_after_a_question(sight: Sight) -> None:
+    run = running(sight, "doomed", "sleep 600")
+    page = sight.open(f"/agents/{run}")
+    page.get_by_role("button", name="Kill", exact=True).click()
+    page.get_by_role("button", name="Leave it").click()
+    expect(page.locator(".pd-dialog")).to_have_count(0)
+    assert view_of(sight, run).state == "running"
+    page.get_by_role("button", name="Kill", exact=True).click()
+    page.locator(".pd-dialog").get_by_role("button", name="Kill").click()
+    expect(page.locator(".pd-title .pd-chip")).to_have_text("cancelled", timeout=LATE_MS)
+    assert view_of(sight, run).outcome == "cancelled"
+
+
+def test_an_agent_is_frozen_thawed_made_urgent_forced_and_tried_again(sight: Sight) -> None:
+    run = running(sight, "worker", "sleep 600")
+    page = sight.open(f"/agents/{run}")
+    page.get_by_role("button", name="Freeze").click()
+    expect(page.locator(".pd-title .pd-chip")).to_have_text("frozen", timeout=LATE_MS)
+    page.get_by_role("button", name="Thaw").click()
+    expect(page.locator(".pd-title .pd-chip")).to_have_text("running", timeout=LATE_MS)
+    page.get_by_label("Priority").select_option("high")
+    until(lambda: view_of(sight, run).priority == "high", within_s=30)
+    page.get_by_role("button", name="Force").click()
+    page.locator(".pd-dialog").get_by_role("button", name="Kill").click()
+    page.get_by_role("button", name="Retry").click(timeout=LATE_MS)
+    page.wait_for_url(re.compile(r"/agents/(?!" + run + ")"))
+    again = page.url.rpartition("/")[2]
+    assert view_of(sight, again).name == "worker"
+    sight.house.paddock("kill", "--force", again)
+
+
+# -- the other pages ------------------------------------------------------------------------
+
+
+def test_workspaces_are_listed(sight: Sight) -> None:
+    repository = sight.house.home / "shop"
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@t"]
+    subprocess.run([*git, "init", "-q", str(repository)], check=True)
+    commit = [*git, "-C", str(repository), "commit", "-q", "--allow-empty", "-m", "first"]
+    subprocess.run(commit, check=True)
+    done = sight.house.paddock("run", "--repo", repository, "--name", "fix", "--", "touch", "new")
+    assert done.returncode == 0, done.stderr
+    page = sight.open("/workspaces")
+    table = page.get_by_role("table", name="Workspaces")
+    expect(table).to_contain_text("1 files not committed", timeout=LATE_MS)
+    expect(table).to_contain_text("shop")
+
+
+def test_a_benchmark_report_is_shown_and_can_do_nothing(sight: Sight) -> None:
+    directory = sight.house.home / ".paddock/logs/benchmarks"
+    directory.mkdir(parents=True, exist_ok=True)
+    figure = {"name": "peak", "unit": "MiB", "samples": [1, 2, 3]}
+    report = {"kind": "baseline", "made_at": 1e9, "paddock": "0", "machine": {}}
+    report |= {"figures": [figure], "verdicts": ["it holds"]}
+    (directory / "one.json").write_text(json.dumps(report), encoding="utf-8")
+    (directory / "one.html").write_text(
+        "<h1>whole</h1><script>document.querySelector('h1').textContent = 'ran'</script>",
+        encoding="utf-8",
+    )
+    (directory / "bad.json").write_text("{", encoding="utf-8")
+    page = sight.open("/benchmarks")
+    expect(page.locator(".pd-main")).to_contain_text("it holds", timeout=LATE_MS)
+    expect(page.locator(".pd-main")).to_contain_text("no report that can be read")
+    page.get_by_role("link", name="one").click()
+    expect(page.get_by_role("table", name="Figures")).to_contain_text("peak", timeout=LATE_MS)
+    expect(page.frame_locator("iframe").locator("h1")).to_have_text("whole")
+
+
+def test_what_if_answers_when_a_slider_is_moved_by_a_key(sight: Sight) -> None:
+    page = sight.open("/capacity")
+    tile = page.locator(".pd-tile", has_text="Safe at once").locator(".pd-figure")
+    expect(tile).to_have_text("8", timeout=60_000)
+    page.get_by_role("slider", name="Memory of the host").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator(".pd-slider").first).to_contain_text("128 GiB")
+    expect(tile).not_to_have_text("8", timeout=60_000)
+    done = page.locator(".pd-tile", has_text="All done after").locator(".pd-figure")
+    expect(done).not_to_have_text("–", timeout=60_000)
+
+
+# -- looks ----------------------------------------------------------------------------------
+
+
+def test_dark_and_light_are_kept(sight: Sight) -> None:
+    page = sight.open("/")
+
+    def background() -> str:
+        return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+    before = background()
+    page.get_by_role("button", name="Light or dark").click()
+    until(lambda: background() != before, within_s=30)
+    after = background()
+    page.reload()
+    page.wait_for_selector(".pd-main h1")
+    until(lambda: background() == after, within_s=30)
+    page.get_by_role("button", name="Light or dark").click()
+    until(lambda: background() == before, within_s=30)
+
+
+def test_a_phone_scrolls_no_page_sideways(sight: Sight) -> None:
+    run = running(sight, LONG, f"echo {LONG * 5}; sleep 600", group=LONG)
+    context, page = sight.web.let_in(
+        sight.browser, viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True
+    )
+    for path in ("/", "/agents", f"/agents/{run}", "/workspaces", "/benchmarks", "/capacity"):
+        page.goto(f"{sight.web.address}{path}")
+        page.wait_for_selector(".pd-main h1")
+        if path.startswith("/agents"):
+            expect(page.locator(".pd-main")).to_contain_text(LONG, timeout=LATE_MS)
+        assert no_scroll_sideways(page), path
+    context.close()
+    sight.house.paddock("kill", "--force", run)
+
+
+def test_everything_can_be_reached_by_keys(sight: Sight) -> None:
+    run = running(sight, "by-keys", "sleep 600")
+    page = sight.open("/agents")
+    expect(page.locator("tbody tr", has_text=run)).to_be_visible(timeout=LATE_MS)
+    page.keyboard.press("/")
+    page.keyboard.type("by-keys")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.getAttribute('href')") == f"/agents/{run}":
+            break
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(run))
+    expect(page.locator("h1")).to_have_text("by-keys")
+    sight.house.paddock("kill", "--force", run)
+
+
+def test_nothing_was_fetched_from_elsewhere(sight: Sight) -> None:
+    sight.open("/")
+    assert sight.asked
+    elsewhere = [url for url in sight.asked if not url.startswith((sight.web.address, "data:"))]
+    assert elsewhere == []
+
+
+# Last: it stops the daemon that all the others use.
+def test_a_daemon_that_is_gone_is_said_and_comes_back_by_itself(sight: Sight) -> None:
+    run = running(sight, "steadfast", "sleep 600")
+    page = sight.open("/agents")
+    expect(page.locator("tbody tr", has_text=run)).to_be_visible(timeout=LATE_MS)
+    sight.house.paddock("daemon", "stop")
+    expect(page.get_by_role("alert")).to_contain_text("daemon has been gone", timeout=LATE_MS)
+    sight.house.start()
+    expect(page.get_by_role("alert")).to_be_hidden(timeout=LATE_MS)
+    expect(page.locator("tbody tr", has_text=run)).to_contain_text("running", timeout=LATE_MS)
+    sight.house.paddock("kill", "--force", run)
