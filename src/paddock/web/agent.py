@@ -34,18 +34,18 @@ class AgentPage:
         self._run = run
         self._shown: tuple[object, ...] = ()
         self._head()
-        with box("pd-grid agent"):
+        with box("pd-grid") as self._grid:
             with card("Memory", classes="wide") as self._memory_note:
                 self._chart = Chart(
-                    lambda: charts.one(feed.history, run.id, self._run.limit_bytes),
+                    lambda: charts.one(feed.history, self._run),
                     label="Memory of this agent, last ten minutes",
                     classes="low",
                 )
             with card("Output", classes="wide"):
                 self._log = LogView(most=log_lines())
-            with card("Story"):
+            with card("Story", classes="story"):
                 self._story = box("pd-scroll")
-            with card("Black box") as self._box_note:
+            with card("Black box", classes="box") as self._box_note:
                 self._black_box = box("pd-facts")
         self._refresh_head()
         self._follow()
@@ -109,6 +109,8 @@ class AgentPage:
             table(("at", "state", "attempt", "because"), rows, label="Story")
         box_ = why.black_box or {}
         self._box_note.set_text("" if box_ else "nothing went wrong so far")
+        died = bool(box_) and self._run.state == "ended"
+        self._grid.classes(replace="pd-grid dead" if died else "pd-grid")
         _renew(self._black_box, {safe(name): said for name, said in box_.items()})
 
     def _follow(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from paddock.client.faces import format_size, safe
+from paddock.client.faces import format_size, safe, views
 
 from .history import BIN_S, History, Ring
 
@@ -124,14 +124,14 @@ def queue(history: History) -> Options:
     return options
 
 
-def one(history: History, run: str, limit_bytes: int) -> Options:
+def one(history: History, run: views.RunView) -> Options:
     """What one agent used, and its wall once it comes near it."""
     seconds = history.seconds(1)
-    ring = history.agents.get(run) or Ring()
+    ring, limit_bytes = history.agents.get(run.id) or Ring(), run.limit_bytes
     pairs = _pairs(history, ring, seconds)
     line = _line("in use", pairs, _BLUE, area=0.14)
     most = max((value for _, value in pairs if value is not None), default=0.0)
-    near = most > limit_bytes * 0.4
+    near = max(most, run.peak_bytes or 0) > limit_bytes * 0.4
     line["markLine"] = {
         "silent": True,
         "symbol": "none",
@@ -223,7 +223,7 @@ def _legend() -> Options:
         "itemWidth": 10,
         "itemHeight": 10,
         "itemGap": 14,
-        "textStyle": {"color": _DIM, "fontSize": 12},
+        "textStyle": {"color": _DIM, "fontSize": 12, "lineHeight": 18},
         "pageTextStyle": {"color": _DIM},
         "pageIconColor": _DIM,
         "pageIconSize": 10,

@@ -7,12 +7,13 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
-from paddock.client import AsyncClient, ClientError
+from paddock.client import AsyncClient, ClientError, NotFound
 from paddock.client.faces import Places, views
 
-from .history import History
+from .history import SECONDS, History
 
 EVERY_S: Final = 1.0
 ENDED_SHOWN: Final = 300
@@ -92,6 +93,20 @@ class Feed:
         now = time.time()
         self._keep(int(now), status, memory)
         self._count_cpu(now, memory)
+        if recent:
+            await self._remember(now)
+
+    async def _remember(self, now: float) -> None:
+        """What was before this dashboard; a daemon of an older version does not know."""
+        with suppress(NotFound):
+            past = await self.client.history(since_at=now - SECONDS)
+            for point in past.points:
+                begin, end = int(point.at), int(point.at) + past.step_s
+                levels = (point.memory_percent, point.used_bytes, point.waiting, point.agents)
+                self.history.remember(begin, end, levels=levels)
+                self.history.happened(point.at, "starting", None, times=point.starts)
+                for outcome, times in point.ends.items():
+                    self.history.happened(point.at, "ended", outcome, times=times)
 
     def _keep(self, now: int, status: views.StatusView, memory: list[views.MemoryView]) -> None:
         history = self.history

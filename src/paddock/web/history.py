@@ -79,17 +79,26 @@ class History:
             del self.agents[gone], self.names[gone]
         return ring
 
-    def happened(self, at: float, state: str, outcome: str | None) -> None:
+    def remember(self, begin: int, end: int, *, levels: tuple[float | None, ...]) -> None:
+        """What a daemon knows of a time before the first look: host, fleet, waiting, at work."""
+        rings = (self.host_percent, self.fleet_bytes, self.waiting, self.at_work)
+        self.began = min(self.began or end, begin)
+        for second in range(max(begin, self.now - SECONDS + 1), min(end, self.now)):
+            for ring, level in zip(rings, levels, strict=True):
+                if ring.get(second) is None:
+                    ring.put(second, level)
+
+    def happened(self, at: float, state: str, outcome: str | None, *, times: int = 1) -> None:
         kind = {"starting": 0, "ended": 2 if outcome in KILLS else 1}.get(state)
-        if kind is None:
+        if kind is None or not times:
             return
         begins_at = int(at) // BIN_S * BIN_S
         for kept in reversed(self._bins):
             if kept.begins_at == begins_at:
-                kept.counts[kind] += 1
+                kept.counts[kind] += times
                 return
         counts = [0, 0, 0]
-        counts[kind] = 1
+        counts[kind] = times
         self._bins.append(Bin(begins_at, counts))
 
     def seconds(self, step: int = 1) -> range:

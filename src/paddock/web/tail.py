@@ -90,6 +90,6 @@ class Tail:
                 self._skipped = 0
             piece = bytes(self._held)
             self._held.clear()
-            if clean := self._cleaner.feed(piece):
-                self._show(clean.decode("utf-8", "replace"))
+            if clean := self._cleaner.text(piece):
+                self._show(clean)
             await asyncio.sleep(GATHER_S)

@@ -5,8 +5,26 @@ from __future__ import annotations
 
 from paddock.web import charts
 from paddock.web.history import BIN_S, MISSED_S, MOST_AGENTS, SECONDS, History
+from paddock.wire.views import RunView
 
 NOW = 1_000_000
+
+
+def a_view(run: str, limit_bytes: int) -> RunView:
+    return RunView(
+        id=run,
+        name=run,
+        state="running",
+        outcome=None,
+        exit_code=None,
+        priority="normal",
+        group="g",
+        attempt=1,
+        memory_bytes=1,
+        limit_bytes=limit_bytes,
+        waits_for=None,
+        needs=(),
+    )
 
 
 def a_history(seconds: int = 30, agents: int = 2) -> History:
@@ -77,6 +95,15 @@ def test_the_largest_have_names_and_the_rest_is_one() -> None:
     assert others + named == 1 << 30
 
 
+def test_what_was_before_the_first_look_is_remembered_and_changes_nothing_seen() -> None:
+    history = a_history()
+    history.remember(NOW - 60, NOW + 10, levels=(55.0, None, 1.0, 2.0))
+    assert history.host_percent.get(NOW - 60) == 55.0
+    assert history.host_percent.get(NOW + 5) == 40.0
+    assert history.fleet_bytes.get(NOW - 1) is None
+    assert history.seconds()[0] <= NOW - 60
+
+
 def test_an_empty_history_makes_charts_too() -> None:
     history = History()
     history.reach(NOW)
@@ -93,8 +120,7 @@ def test_the_ladders_lines_are_where_the_daemon_says() -> None:
 
 def test_the_wall_is_drawn_once_an_agent_comes_near_it() -> None:
     history = a_history()
-    far = charts.one(history, "run0", 1 << 30)
-    near = charts.one(history, "run0", 2 << 20)
+    far, near = (charts.one(history, a_view("run0", size)) for size in (1 << 30, 2 << 20))
     assert far["series"][0]["markLine"]["data"] == []
     assert near["series"][0]["markLine"]["data"][0]["yAxis"] == 2 << 20
     assert near["yAxis"][0]["max"] >= 2 << 20
