@@ -283,16 +283,14 @@ def test_dark_and_light_are_kept(sight: Sight) -> None:
 
 def test_a_phone_scrolls_no_page_sideways(sight: Sight) -> None:
     run = running(sight, LONG, f"echo {LONG * 5}; sleep 600", group=LONG)
-    context, page = sight.web.let_in(
-        sight.browser, viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True
-    )
+    page = sight.page
+    page.set_viewport_size({"width": 390, "height": 844})
     for path in ("/", "/agents", f"/agents/{run}", "/workspaces", "/benchmarks", "/capacity"):
-        page.goto(f"{sight.web.address}{path}")
-        page.wait_for_selector(".pd-main h1")
+        sight.open(path)
         if path.startswith("/agents"):
             expect(page.locator(".pd-main")).to_contain_text(LONG, timeout=LATE_MS)
         assert no_scroll_sideways(page), path
-    context.close()
+    page.set_viewport_size({"width": 1360, "height": 900})
     sight.house.paddock("kill", "--force", run)
 
 

@@ -1,5 +1,7 @@
-"""Where runs with a repository work, and what they left there. Asked for when the page is opened:
-git is asked about each of them, which takes its time."""
+"""Where runs with a repository work, and what they left there.
+
+Asked for when the page is opened: git looks at each of them, which takes its time.
+"""
 
 from __future__ import annotations
 
