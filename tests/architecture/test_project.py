@@ -4,7 +4,7 @@ import re
 import tomllib
 
 from tests.architecture.source import PROJECT
-from tests.conftest import unexpected
+from tests.conftest import longest_first, unexpected
 
 
 def test_the_two_commands_are_on_the_first_screen_of_the_readme() -> None:
@@ -36,6 +36,21 @@ def test_changelog_fragments_say_of_what_kind_they_are() -> None:
         assert path.name == "README.md" or re.fullmatch(
             r"[\w-]+\.(added|changed|fixed)\.md", path.name
         ), path.name
+
+
+def test_each_worker_begins_with_one_of_the_longest_tests() -> None:
+    items = [f"short{number}" for number in range(9)]
+    items[4:4] = ["long1", "long2"]
+
+    def ordered(workers: int) -> list[str]:
+        return longest_first(items, workers, is_long=lambda one: one.startswith("long"))
+
+    assert ordered(1)[:2] == ["long2", "long1"]
+    two = ordered(2)
+    assert (two[0], two[len(two) // 2]) == ("long1", "long2")
+    three = ordered(3)
+    assert (three[0], three[len(three) // 3]) == ("long1", "long2")
+    assert all(sorted(ordered(workers)) == sorted(items) for workers in (1, 2, 3, 4))
 
 
 def test_a_skip_that_nobody_allowed_is_unexpected() -> None:

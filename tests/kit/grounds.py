@@ -15,6 +15,7 @@ from paddock.core.events import Event
 from paddock.core.run import Attempt, Outcome
 from paddock.ports import Driver, Launch, Stop
 from tests.kit import leaks
+from tests.kit.waiting import pauses_s
 
 E = TypeVar("E", bound=Event)
 G = TypeVar("G", bound="Grounds")
@@ -59,10 +60,10 @@ class Grounds(ABC):
     async def until(self, condition: Callable[[], bool], within_s: float | None = None) -> None:
         loop = asyncio.get_running_loop()
         within_s = within_s or self.patience_s
-        give_up_at = loop.time() + within_s
+        give_up_at, pauses = loop.time() + within_s, pauses_s()
         while not condition():
             assert loop.time() < give_up_at, f"not within {within_s:g} s; heard {self.heard}"
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(next(pauses))
 
     async def look_until(self, condition: Callable[[], bool], within_s: float = 15.0) -> int:
         """Looks as the eyes do; how many looks it took."""

@@ -20,6 +20,7 @@ from paddock.storage.memory import MemoryStore
 from paddock.supervisor.loop import Supervisor
 from paddock.supervisor.recovery import inherit, recover
 from tests.kit.factories import a_host, a_policy
+from tests.kit.waiting import pauses_s
 
 
 @dataclass
@@ -83,10 +84,10 @@ async def supervised(
 
 
 async def until(condition: Callable[[], bool], within_s: float = 30.0) -> None:
-    give_up_at = time.monotonic() + within_s
+    give_up_at, pauses = time.monotonic() + within_s, pauses_s()
     while not condition():
         assert time.monotonic() < give_up_at, "waited in vain"
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(next(pauses))
 
 
 def in_a_loop(scenario: Callable[[], Awaitable[None]]) -> None:

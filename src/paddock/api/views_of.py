@@ -13,8 +13,8 @@ from paddock.core.fleet import Fleet
 from paddock.core.group import Group
 from paddock.core.heartbeat import Heartbeat
 from paddock.core.policy import LadderPolicy
-from paddock.core.run import Attempt, Ended, Live, Queued, Run, Running, State, StepDone
-from paddock.core.steps import has_more
+from paddock.core.run import Attempt, Ended, Live, Outcome, Queued, Run, Running, State, StepDone
+from paddock.core.steps import goes_on, has_more
 from paddock.ports import Move
 from paddock.supervisor.clock import Clock
 from paddock.supervisor.loop import Supervisor
@@ -93,7 +93,18 @@ def run_view(supervisor: Supervisor, run: Run, *, told: bool = True) -> RunView:
         step=run.spec.steps[run.steps_done] if has_more(run) else None,
         steps_done=run.steps_done,
         steps=len(run.spec.steps),
+        tries=tries_seen(run),
     )
+
+
+def tries_seen(run: Run) -> int:
+    """For people, who count how often it was begun: a step after the one before is no new try."""
+    if not run.spec.steps or not run.attempts:
+        return run.attempts
+    is_over = isinstance(run.state, Ended) and run.state.outcome is not Outcome.SUCCEEDED
+    at_its_step = run.live or is_over or goes_on(run)
+    done = run.steps_done - run.spec.first_step
+    return max(1, run.attempts - done + (0 if at_its_step else 1))
 
 
 def _peak(fleet: Fleet, run: Run) -> int | None:

@@ -123,7 +123,7 @@ def _urgency(run: RunView) -> tuple[int, float]:
 def _change(run: RunView) -> str:
     if run.state == "ended":
         return f"ended: {safe(in_words(run))}"
-    again = f" (attempt {run.attempt})" if run.attempt > 1 else ""
+    again = f" (try {run.tries})" if run.tries > 1 else ""
     if run.state == "queued":
         return f"is queued{' again' if run.attempt else ''}: {why_text(run)}"
     if run.state == "stopping":

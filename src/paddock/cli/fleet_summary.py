@@ -23,7 +23,7 @@ _COLUMNS: Final = (
     Column("name", gives_way=1, least=16),
     Column("outcome"),
     Column("exit", right=True),
-    Column("attempts", right=True, leaves=2),
+    Column("tries", right=True, leaves=2),
     Column("time", right=True),
     Column("peak", right=True, leaves=1),
 )
@@ -66,7 +66,7 @@ def _row(run: RunView, moves: Sequence[MoveView]) -> Row:
         safe(run.name),
         state_cell(run),
         _exit(run),
-        str(run.attempt),
+        str(run.tries or run.attempt),
         "-" if time_s is None else format_duration(time_s),
         "-" if run.peak_bytes is None else format_size(run.peak_bytes),
     )

@@ -11,7 +11,7 @@ import click
 
 from .connecting import connected
 from .exits import CommandError, ExitCode
-from .printing import counted, echo_json, safe
+from .printing import echo_json, safe
 from .run_options import refuse_mistakes, request_of, run_options
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _sentence(run: RunView, played: str) -> str:
     from paddock.core.units import format_size
 
     peak = "" if run.peak_bytes is None else f", peak {format_size(run.peak_bytes)}"
-    tries = f", {counted(run.attempt, 'attempt')}" if run.attempt > 1 else ""
+    tries = f", {run.tries} tries" if run.tries > 1 else ""
     return f"{run.outcome or run.state}, {played}{peak}{tries}"
 
 

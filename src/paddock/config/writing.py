@@ -23,6 +23,7 @@ class NotWritten(Exception):
 
 def write_values(path: Path, values: Mapping[str, str]) -> None:
     """Keys such as `sandbox.memory_limit`; the file is made where there is none."""
+    _check_owners(path)
     path = path.resolve()
     try:
         before = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -85,6 +86,25 @@ def _into_empty(text: str, key: Any, node: Any, entry: str) -> str:
     indent = " " * key.start_mark.column + INDENT
     colon = text.index(":", key.end_mark.index) + 1
     return f"{text[:colon]}\n{indent}{entry}{text[node.end_mark.index :]}"
+
+
+def _check_owners(path: Path) -> None:
+    """Root in the home of somebody else, as with `sudo`: that one could lead us by a link to any
+    file of the host, and would find files that are theirs no longer."""
+    us = os.geteuid()
+    for place in (path.absolute(), path.resolve()):
+        for part in (place, *place.parents):
+            try:
+                owner = part.lstat().st_uid
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise NotWritten(f"{part} cannot be looked at: {error.strerror}") from None
+            if owner not in (0, us):
+                raise NotWritten(
+                    f"{path} lies in {part}, which belongs to user {owner}: "
+                    "do it as that user, without sudo"
+                )
 
 
 def _ended(text: str) -> str:

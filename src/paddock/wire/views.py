@@ -80,6 +80,7 @@ class RunView(msgspec.Struct, kw_only=True):
     step: str | None = None  # of a run in steps: the first that is not done
     steps_done: int = 0
     steps: int = 0
+    tries: int = 0  # attempts, but that a next step is no new try
 
 
 class HostView(msgspec.Struct, kw_only=True):

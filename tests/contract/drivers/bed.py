@@ -12,6 +12,7 @@ from paddock.core.events import Event, Started
 from paddock.core.run import Attempt, Outcome
 from paddock.core.units import GIB
 from paddock.ports import Driver, Launch, Stop
+from tests.kit.waiting import pauses_s
 
 E = TypeVar("E", bound=Event)
 WITHIN_S = 10.0
@@ -77,11 +78,11 @@ class Bed:
     async def until(self, condition: Callable[[], bool], within_s: float | None = None) -> None:
         loop = asyncio.get_running_loop()
         within_s = within_s or self.patience_s
-        give_up_at = loop.time() + within_s
+        give_up_at, pauses = loop.time() + within_s, pauses_s()
         while not condition():
             if loop.time() > give_up_at:
                 raise AssertionError(f"waited {within_s:g} s in vain; heard {self.heard}")
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(next(pauses))
 
     async def stays(self, condition: Callable[[], bool], for_s: float) -> None:
         """Holds the whole time: for what must not happen."""

@@ -50,7 +50,7 @@ def test_all_succeeded_is_exit_0_with_a_line_a_change_and_a_summary(
     assert any(line.endswith("implement ended: succeeded (exit code 0)") for line in lines)
     assert any(line.endswith("review is running") for line in lines)
     head = next(line for line in lines if line.startswith("name"))
-    assert head.split() == ["name", "outcome", "exit", "attempts", "time", "peak"]
+    assert head.split() == ["name", "outcome", "exit", "tries", "time", "peak"]
     assert lines[-1].startswith("2 runs in ")
     assert lines[-1].endswith(": 2 succeeded")
     assert "3.5 s" in called.out

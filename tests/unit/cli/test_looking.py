@@ -28,9 +28,9 @@ def test_ls_shows_what_has_not_ended_as_a_table(paddock: Paddock, daemon: FakeDa
     daemon.add("old", state="ended", outcome="failed", exit_code=1, because="ended")
     lines = paddock("ls").out.splitlines()
     assert lines[0].split() == [
-        *("id", "name", "state", "priority", "attempt", "memory", "age", "why"),
+        *("id", "name", "state", "priority", "tries", "memory", "age", "why"),
     ]
-    assert lines[1].startswith("r0001  implement  running  normal          1  64 MiB / 1 GiB")
+    assert lines[1].startswith("r0001  implement  running  normal        1  64 MiB / 1 GiB")
     assert len(lines) == 2
 
 

@@ -120,3 +120,23 @@ def test_a_link_laid_in_its_way_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / f".config.yaml.{os.getpid()}").symlink_to(other)
     write_values(path, {LIMIT: "2G"})
     assert other.read_text() == "mine\n" and not path.is_symlink()
+
+
+@pytest.mark.parametrize("what", ["file", "directory", "link"])
+def test_what_lies_in_somebody_elses_place_is_left_to_them(tmp_path: Path, what: str) -> None:
+    """As root with the home of a user."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can write in somebody else's home")
+    home, ours = tmp_path / "home", tmp_path / "ours.yaml"
+    home.mkdir()
+    path = home / "config.yaml"
+    path.write_text("sandbox: {}\n", encoding="utf-8")
+    theirs = {"file": path, "directory": home, "link": path}[what]
+    if what == "link":
+        path.unlink()
+        path.symlink_to(ours)
+    os.chown(theirs, 7777, 7777, follow_symlinks=False)
+    with pytest.raises(NotWritten, match="belongs to user 7777: do it as that user"):
+        write_values(path, {LIMIT: "2G"})
+    assert not ours.exists()
+    assert what == "link" or path.read_text(encoding="utf-8") == "sandbox: {}\n"
