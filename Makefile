@@ -32,7 +32,7 @@ demo: setup ## a real fleet of small agents that shows every way a run can go: h
 AGAIN := --reruns 2 --reruns-delay 5
 
 test: setup lint ## lint, types, imports and every test: what CI runs
-	@tools/needs cc:gcc node:nodejs zsh:zsh fish:fish chromium:chromium $(ENGINES) $(GUEST)
+	@tools/needs cc:gcc node:nodejs zsh:zsh fish:fish tmux:tmux chromium:chromium $(ENGINES) $(GUEST)
 	@$(BIN)/python hatch_build.py
 	$(BIN)/pytest -n 2 --dist worksteal --durations 15 --durations-min 20 $(AGAIN)
 

@@ -48,6 +48,7 @@ COMMANDS: Final = {
     "submit": Entry("paddock.cli.submit", "Queue a run, or one a line, and print ids."),
     "thaw": Entry("paddock.cli.thaw", "Let a frozen run go on."),
     "tool": Entry("paddock.cli.tool", "One command of an agent in a wall of its own."),
+    "top": Entry("paddock.tui.command", "The terminal dashboard: watch the fleet, and act."),
     "wait": Entry("paddock.cli.wait", "Until runs have ended."),
     "watch": Entry("paddock.cli.watch", "Memory and its users, live; no daemon needed."),
     "web": Entry("paddock.web.command", "The dashboard in a browser, for you alone."),

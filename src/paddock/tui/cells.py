@@ -99,10 +99,9 @@ def bar(share: float, room: int, *, signs: Glyphs, marks: Iterable[float] = ()) 
     return [(filled, share_look(share)), ("".join(empty), "dim")]
 
 
-def sparkline(values: Sequence[int], room: int, *, signs: Glyphs) -> str:
-    """The last values, the highest of them as high as can be; empty where there are none yet."""
-    shown = list(islice(values, max(0, len(values) - room), None))
-    top = max(shown, default=0)
-    last = len(signs.sparks) - 1
-    drawn = "".join(signs.sparks[round(last * value / top) if top else 0] for value in shown)
+def sparkline(values: Sequence[int], room: int, *, top: int, signs: Glyphs) -> str:
+    """The last values, as high as their share of the top; empty where there are none yet."""
+    shown = islice(values, max(0, len(values) - room), None)
+    last, top = len(signs.sparks) - 1, max(1, top)
+    drawn = "".join(signs.sparks[min(last, round(last * value / top))] for value in shown)
     return " " * (room - len(drawn)) + drawn
