@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +18,7 @@ from tests.kit.house import House, a_house, shell
 from tests.kit.waiting import until
 
 PADDOCK = [sys.executable, "-P", "-m", "paddock"]
-PATIENCE_S = 90.0
+PATIENCE_S = 45.0
 
 
 class Terminal:
@@ -30,12 +32,11 @@ class Terminal:
         )
         return done.stdout
 
-    def run(self, *words: str, size: tuple[int, int] = (80, 24), **env: str) -> None:
+    def run(self, *words: str, **env: str) -> None:
         given = [f"{name}={text}" for name, text in env.items()]
         command = shlex.join(["env", *given, *PADDOCK, *words])
-        width, height = map(str, size)
         line = f"{command}; echo ended with $?; read -r _"
-        self._do("new-session", "-d", "-s", "one", "-x", width, "-y", height, line)
+        self._do("new-session", "-d", "-s", "one", "-x", "80", "-y", "24", line)
 
     def type(self, *keys: str) -> None:
         self._do("send-keys", "-t", "one", *keys)
@@ -44,8 +45,11 @@ class Terminal:
         return self._do("capture-pane", "-p", "-t", "one", *(["-e"] if colours else []))
 
     def shows(self, *texts: str) -> str:
-        until(lambda: all(text in self.text() for text in texts), within_s=PATIENCE_S)
-        return self.text()
+        give_up_at = time.monotonic() + PATIENCE_S
+        while not all(text in (screen := self.text()) for text in texts):
+            assert time.monotonic() < give_up_at, f"waited in vain for {texts}\n{screen}"
+            time.sleep(0.05)
+        return screen
 
     def end(self) -> None:
         subprocess.run([*self._tmux, "kill-server"], capture_output=True, check=False)
@@ -77,15 +81,20 @@ def test_a_fleet_is_watched_and_acted_on_through_a_restart_of_the_daemon(house: 
         before = house.daemon()["pid"]
         assert house.kill_daemon() == before
         until(lambda: "pid" in _daemon(house) and house.daemon()["pid"] != before, within_s=60)
-        seen = screen.count("word")
-        terminal.shows("talks", "running", f"word {seen + 20}")  # it goes on being followed
+        seen = last_word(terminal.text())
+        until(lambda: last_word(terminal.text()) > seen + 5, within_s=PATIENCE_S)
+        assert "No daemon" not in terminal.shows("talks", "running")
         terminal.type("F9")
         terminal.shows("Kill talks")
         terminal.type("f")
-        terminal.shows("cancelled on request")
+        terminal.shows("cancelled norm")
         terminal.type("q")
         assert "ended with 0" in terminal.shows("ended with")
     assert house.ended([run.id])[0].outcome == "cancelled"
+
+
+def last_word(screen: str) -> int:
+    return max(map(int, re.findall(r"word (\d+)", screen)), default=0)
 
 
 def _daemon(house: House) -> dict[str, object]:

@@ -113,7 +113,7 @@ def test_a_thousand_agents_can_be_walked_through(desk: ServedDesk) -> None:
         async with staged(desk) as stage:
             await stage.until(lambda: stage.app.board.agents.count == 1000)
             await stage.press("G")
-            assert stage.chosen() in await stage.shows(stage.chosen() or "")
+            await stage.shows(stage.chosen() or "nobody")
             await stage.press("g", "pagedown", "k")
             await stage.press("slash", *"0777", "enter")
             await stage.until(lambda: stage.app.board.agents.count == 1)
