@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
+import pty
 import re
+import signal
 import subprocess
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.kit.house import is_running, shell
+from tests.kit.house import PADDOCK, is_running, shell
 from tests.kit.waiting import until
 from tests.web.conftest import Sight
 
@@ -316,6 +319,37 @@ def test_nothing_was_fetched_from_elsewhere(sight: Sight) -> None:
     assert sight.asked
     elsewhere = [url for url in sight.asked if not url.startswith((sight.web.address, "data:"))]
     assert elsewhere == []
+
+
+def test_in_a_terminal_enter_prints_another_link_and_ctrl_c_ends_it(sight: Sight) -> None:
+    ours, theirs = pty.openpty()
+    web = subprocess.Popen(
+        [*PADDOCK, "web", "--port", "0"],
+        env=sight.house.env,
+        cwd=sight.house.home,
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert web.stdout and web.stderr
+    try:
+        links = [web.stdout.readline()]
+        assert "It works once" in web.stdout.readline()
+        os.write(ours, b"\n")
+        links.append(web.stdout.readline())
+        assert all(re.match(r"Open http://127\.0\.0\.1:\d+/\?token=\S+$", link) for link in links)
+        assert links[0] != links[1]
+        web.send_signal(signal.SIGINT)
+        rest, wrong = web.communicate(timeout=30)
+        assert web.returncode == 130
+        assert "Traceback" not in rest + wrong
+    finally:
+        if web.poll() is None:
+            web.kill()
+            web.communicate()
+        os.close(ours)
+        os.close(theirs)
 
 
 # Last: it stops the daemon that all the others use.

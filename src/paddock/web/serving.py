@@ -71,6 +71,8 @@ def serve(places: Places, bound: socket.socket, keys: Keys, *, told: Callable[..
         server_header=False,
         lifespan="on",
         ws_max_size=1 << 20,
+        # It hardly ever leaves the machine: packing costs more than it saves.
+        ws_per_message_deflate=False,
         timeout_graceful_shutdown=LEAVING_S,
     )
     server = _Server(config, on_ready=told)
