@@ -13,6 +13,7 @@ GUEST := qemu-system-x86_64:qemu-system-x86 setpriv:util-linux /lib/systemd/syst
 # v2 side by side it refuses to start anything.
 ENGINES := podman:podman runc:runc dockerd:docker.io containerd:containerd busybox:busybox-static
 SITE := .venv-docs
+PROMETHEUS := prometheus:prometheus promtool:prometheus
 .PHONY: help setup demo docs test test-agents test-vm chaos hunt check lint fmt bench clean
 
 help: ## list these targets
@@ -32,7 +33,7 @@ demo: setup ## a real fleet of small agents that shows every way a run can go: h
 AGAIN := --reruns 2 --reruns-delay 5
 
 test: setup lint ## lint, types, imports and every test: what CI runs
-	@tools/needs cc:gcc node:nodejs zsh:zsh fish:fish tmux:tmux chromium:chromium $(ENGINES) $(GUEST)
+	@tools/needs cc:gcc node:nodejs zsh:zsh fish:fish tmux:tmux chromium:chromium $(PROMETHEUS) $(ENGINES) $(GUEST)
 	@$(BIN)/python hatch_build.py
 	$(BIN)/pytest -n 2 --dist worksteal --durations 15 --durations-min 20 $(AGAIN)
 

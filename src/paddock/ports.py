@@ -94,6 +94,9 @@ class Driver(Protocol):
     def used_bytes(self) -> Mapping[Attempt, int]:
         """One look at all attempts, so that a tick costs one call."""
 
+    def cpu_limits(self) -> Mapping[Attempt, float]:
+        """In cores, of those that have such a wall."""
+
     def cpu_s(self) -> Mapping[Attempt, float]:
         """CPU time that each has used so far; only looked at when somebody wants to know. Who
         cannot be told is left out."""

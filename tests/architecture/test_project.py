@@ -23,7 +23,7 @@ def test_every_dependency_has_a_lower_bound_and_a_cap() -> None:
     project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"].values()
     for dependency in [*project["dependencies"], *(d for extra in extras for d in extra)]:
-        assert re.fullmatch(r"[\w-]+>=[\d.]+,<[\d.]+", dependency), dependency
+        assert re.fullmatch(r"[\w-]+>=(\d+!)?[\d.]+,<(\d+!)?[\d.]+", dependency), dependency
 
 
 def test_decision_records_are_numbered_without_gaps() -> None:

@@ -24,6 +24,7 @@ from paddock.config.places import Places
 from paddock.core.events import Host, Sampled
 from paddock.core.policy import Policy
 from paddock.core.run import Attempt
+from paddock.daemon.observing import Observing
 from paddock.drivers.fake.driver import FakeDriver
 from paddock.logs.output import OutputStore
 from paddock.ports import Recipe, Store
@@ -99,6 +100,7 @@ class ServedDesk:
         )
         writing = asyncio.ensure_future(self.supervisor.write())
         self.supervisor.post(Sampled(0.0, self.host()))
+        observing = Observing(self.supervisor, self.output, self.places)
         facts = Facts(
             places=self.places,
             epoch=inherited.epoch,
@@ -108,6 +110,7 @@ class ServedDesk:
             notices=self.output.notices,
             recent_bytes=lambda attempt: self.recent_bytes.get(attempt, ()),
             workspaces=self.room,
+            metrics=observing.page,
         )
         self.server = ApiServer(self.supervisor, facts, self.output)
         self._over = asyncio.Event()
@@ -121,6 +124,7 @@ class ServedDesk:
             with contextlib.suppress(asyncio.CancelledError):
                 await writing
             await self.supervisor.close()
+            observing.close()
             self.output.close()
 
     def host(self) -> Host:

@@ -25,7 +25,7 @@ from .problems import Declined, trouble
 Send = Callable[[Message], Awaitable[None]]
 Handler = Callable[[Desk, Asked], Awaitable[object]]
 
-_JSON: Final = (b"content-type", b"application/json")
+_JSON: Final = b"application/json"
 _FRESH: Final = (b"cache-control", b"no-store")
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -47,6 +47,14 @@ class Ready:
     """An answer that is JSON already."""
 
     body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """An answer that is text of its own kind."""
+
+    body: bytes
+    media_type: str
 
 
 class Endpoint:
@@ -83,6 +91,9 @@ async def _send_answer(answer: object, receive: Receive, send: Send, *, path: st
     if isinstance(answer, Stream):
         await _send_stream(answer, receive, send, path=path)
         return
+    if isinstance(answer, Plain):
+        await send_body(send, 200, answer.body, kind=answer.media_type.encode())
+        return
     body = answer.body if isinstance(answer, Ready) else _encode(answer)
     await send_body(send, 200, body)
 
@@ -91,9 +102,9 @@ async def send_problem(send: Send, declined: Declined) -> None:
     await send_body(send, declined.status, declined.body())
 
 
-async def send_body(send: Send, status: int, body: bytes) -> None:
+async def send_body(send: Send, status: int, body: bytes, *, kind: bytes = _JSON) -> None:
     length = (b"content-length", str(len(body)).encode())
-    headers = [_JSON, _FRESH, length]
+    headers = [(b"content-type", kind), _FRESH, length]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -107,6 +107,7 @@ class Facts:
     recent_bytes: Callable[[Attempt], tuple[int, ...]] = _no_curve
     notices: Callable[[], tuple[str, ...]] = _no_notices
     workspaces: Room | None = None  # without: no run has a repository
+    metrics: Callable[[], Awaitable[bytes]] | None = None  # without: nobody counts
     started_at: float = field(default_factory=time.monotonic)
 
     def view(self) -> DaemonView:

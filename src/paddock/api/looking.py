@@ -1,4 +1,4 @@
-"""Requests that change nothing: status, runs, stories, reasons, memory, breakers, and waiting."""
+"""Requests that change nothing: status, runs, stories, reasons, memory, metrics, and waiting."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final, get_args
 
 from paddock.core.explain import sentence
 from paddock.core.run import Queued, Run
+from paddock.observe.page import MEDIA_TYPE
 from paddock.ports import Wanted
 from paddock.wire.views import (
     Await,
@@ -24,10 +25,11 @@ from paddock.wire.views import (
 )
 
 from . import fleets, views_of
+from .answering import Plain
 from .asking import Asked
 from .bodies import MIB
 from .desk import Desk
-from .problems import bad_request
+from .problems import bad_request, not_found
 
 MOST_LISTED: Final = 100_000
 ENDED_LISTED: Final = 1000  # unless a limit asks for more
@@ -67,6 +69,12 @@ async def why(desk: Desk, asked: Asked) -> WhyView:
     found = await desk.find(asked.path["run"])
     box = await desk.aside(lambda: desk.facts.black_box(found.id))
     return WhyView(sentence=sentence(desk.supervisor.fleet, found), black_box=box)
+
+
+async def metrics(desk: Desk, _asked: Asked) -> Plain:
+    if desk.facts.metrics is None:
+        raise not_found("this daemon has no metrics")
+    return Plain(await desk.facts.metrics(), MEDIA_TYPE)
 
 
 async def memory(desk: Desk, asked: Asked) -> tuple[MemoryView, ...]:

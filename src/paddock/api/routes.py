@@ -182,6 +182,14 @@ ROUTES: Final = (
         query=(Query("recent", "boolean", "with what it used in each second of the last minute"),),
     ),
     Route(
+        "GET",
+        "/metrics",
+        looking.metrics,
+        "All metrics, as Prometheus reads them.",
+        "text/plain",
+        problems=(404,),
+    ),
+    Route(
         "GET", "/v1/learned", looking.learned, "What groups were seen to use.", list[v.LearnedView]
     ),
     Route(

@@ -57,7 +57,7 @@ class Group(Protocol):
         """NotSet (an OSError): one of them could not be set, or reads back otherwise."""
 
     def walls(self) -> Walls:
-        """As they are; without the CPU, of which nobody asks."""
+        """As they are."""
 
     def missing(self) -> tuple[str, ...]:
         """The kinds of walls that cannot be had here: some of `pids`, `cpu`, `freeze`, `swap`."""

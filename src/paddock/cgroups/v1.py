@@ -98,7 +98,11 @@ class Group1:
         """Without a limit the kernel says a very large one."""
         limit = number(read_or_empty(f"{self.path}/memory.limit_in_bytes"))
         pids = number(read_or_empty(f"{self._directories.get('pids', '')}/pids.max"))
-        return Walls(limit_bytes=limit, pids=pids)
+        cpu = self._directories.get("cpu", "")
+        names = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+        quota, period = (number(read_or_empty(f"{cpu}/{name}")) for name in names)
+        cpus = quota / period if quota and period else None  # -1: none is set
+        return Walls(limit_bytes=limit, pids=pids, cpus=cpus)
 
     def missing(self) -> tuple[str, ...]:
         names = {"pids": "pids", "cpu": "cpu", "freezer": "freeze"}

@@ -74,7 +74,10 @@ class Group2:
     def walls(self) -> Walls:
         names = ("memory.max", "memory.high", "pids.max")
         limit, high, pids = (number(read_or_empty(f"{self.path}/{name}")) for name in names)
-        return Walls(limit_bytes=limit, high_bytes=high, pids=pids)
+        quota, _, period = read_or_empty(f"{self.path}/cpu.max").strip().partition(" ")
+        most, each = number(quota), number(period)
+        cpus = most / each if most and each else None
+        return Walls(limit_bytes=limit, high_bytes=high, pids=pids, cpus=cpus)
 
     def missing(self) -> tuple[str, ...]:
         has = self.controllers()

@@ -37,6 +37,7 @@ COMMANDS: Final = {
     "logs": Entry("paddock.cli.logs", "What a run wrote, and goes on to write."),
     "ls": Entry("paddock.cli.ls", "The runs."),
     "memory": Entry("paddock.cli.memory", "What agents use against their walls; learned sizes."),
+    "observe": Entry("paddock.cli.observe", "For Prometheus and Grafana: rules, dashboard."),
     "priority": Entry("paddock.cli.priority", "Move a run up or down the queue."),
     "rehearse": Entry("paddock.cli.rehearse", "The real agent, a stand-in model: no tokens."),
     "relieve": Entry("paddock.cli.relieve", "Kill agents until memory is free; no daemon needed."),

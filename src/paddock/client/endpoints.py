@@ -242,6 +242,11 @@ class Endpoints:
         within_s, quiet_s = timeout_s + ANSWER_S, timeout_s + QUIET_S
         return Ask("POST", "/v1/wait", list[v.RunView], body, within_s, quiet_s)
 
+    @stream
+    def metrics(self) -> StreamAsk[bytes]:
+        """All metrics in Prometheus' text format, in pieces."""
+        return StreamAsk("/metrics", as_bytes, answer_s=ANSWER_S)
+
     @call
     def memory(self, *, recent: bool = False) -> Ask[list[v.MemoryView]]:
         """Use of each agent; `recent`: also in each second of the last minute."""

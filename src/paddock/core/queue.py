@@ -51,6 +51,9 @@ class Queue:
     def __len__(self) -> int:
         return len(self._entries)
 
+    def lengths(self) -> dict[Priority, int]:
+        return {priority: len(level.entries) for priority, level in self._levels.items()}
+
     def __contains__(self, run: str) -> bool:
         return run in self._entries
 

@@ -28,6 +28,7 @@ from paddock.daemon.capturing import take_up, usual_keeping
 from paddock.daemon.configuration import Configuration
 from paddock.daemon.containers import connected, container_driver, left_alone
 from paddock.daemon.left_notes import keep_ladder, listened_before, listening_file
+from paddock.daemon.observing import Observing
 from paddock.daemon.recording import Recording
 from paddock.daemon.shims import Shims
 from paddock.daemon.standing import grounds_for, resize
@@ -162,6 +163,7 @@ class _Daemon:
         self.witness = self._witness()
         self.supervisor.hands.witness = self.witness
         self.boxes = BlackBoxes(self.supervisor, places.black_boxes, room=self.grounds.room)
+        self.observing = Observing(self.supervisor, self.output, places, grounds=self.grounds)
         self.tasks: list[asyncio.Task[None]] = []
 
     def _witness(self) -> Witness:
@@ -192,10 +194,11 @@ class _Daemon:
         stack.callback(self.local.close)
         stack.callback(self.grounds.close)
         stack.callback(self.witness.close)
-        for between in (self.keepsakes, self.sessions, self.signs):
+        for between in (self.keepsakes, self.sessions, self.signs, self.observing):
             stack.callback(between.close)
         ready = Readiness(self.supervisor, self.grounds.room)
         stack.callback(ready.close)
+        self.observing.ready_checks = ready.checks
         await self._unless_over(recover(self.supervisor, self.inherited))
         await self._unless_over(ready.resume())
         await self._unless_over(self.boxes.resume())
@@ -289,6 +292,7 @@ class _Daemon:
             recent_bytes=self.boxes.recent_bytes,
             notices=self._notices,
             workspaces=self.grounds.room,
+            metrics=self.observing.page,
         )
         server = ApiServer(
             *(self.supervisor, facts, self.output),

@@ -49,6 +49,18 @@ class Inlet:
     is_full: bool = False  # to be rotated
     origin: int | None = None  # where the attempt begins in the stream of its run, once known
     try_at: int = 0  # of a file that could not be rotated: the size at which to try again
+    is_held: bool = False
+
+
+@dataclass(slots=True)
+class Counted:
+    """Since this daemon was started, over all attempts."""
+
+    written_bytes: int = 0
+    discarded_bytes: int = 0
+    rotated: int = 0
+    held: int = 0  # times that one had to wait for what it had written before
+    discarded: int = 0
 
 
 @dataclass(slots=True)
@@ -72,6 +84,7 @@ class Intake:
         self.usual = Keeping()
         self.free_room = FreeRoom(directory, now=now)
         self.bells = Bells()
+        self.counted = Counted()
         self._directory = directory
         self._tidier, self._turns = tidier, turns
         self._now = now
@@ -93,12 +106,18 @@ class Intake:
             return Fate.DISCARD
         # While one part waits to be packed and the next is full, its agent waits, and nobody else.
         if inlet is not None and inlet.is_full and self._packing.waiting(attempt.run):
+            self.counted.held += not inlet.is_held
+            inlet.is_held = True
             return Fate.HOLD
+        if inlet is not None:
+            inlet.is_held = False
         return Fate.KEEP
 
     def moved(self, attempt: Attempt, size_bytes: int) -> None:
+        is_first = attempt not in self._inlets  # `fate` found nothing: all of it is new
         inlet = self._inlet(attempt)
         if inlet is None or size_bytes <= inlet.size:
+            self.counted.written_bytes += size_bytes if is_first else 0
             return
         now = self._now()
         newest = self._newest.get(attempt.run)
@@ -108,6 +127,7 @@ class Intake:
             inlet.born_at, inlet.gap = now, None
         self._mark(inlet, now)
         self.free_room.took(size_bytes - inlet.size)
+        self.counted.written_bytes += size_bytes - inlet.size
         inlet.size = size_bytes
         inlet.is_full = size_bytes >= max(self._limit(attempt.run, inlet, now), inlet.try_at)
         if inlet.is_full and not self._packing.waiting(attempt.run):
@@ -117,6 +137,8 @@ class Intake:
     def discarded(self, attempt: Attempt, count: int, *, lines: int) -> None:
         """Written down at once: what is not kept is counted, whatever happens to us."""
         self.free_room.not_kept(count, lines)
+        self.counted.discarded += 1
+        self.counted.discarded_bytes += count
         inlet = self._inlet(attempt, make=True)
         if inlet is None or (inlet.size and not self._rotate(attempt, inlet)):
             return
@@ -169,6 +191,11 @@ class Intake:
         has its next turn: ask there."""
         return self._newest.get(run)
 
+    def written(self, attempt: Attempt) -> tuple[int, float] | None:
+        """How much an attempt wrote so far, and when it last did; None: nothing yet."""
+        inlet = self._inlets.get(attempt)
+        return None if inlet is None else (inlet.base + inlet.size, inlet.marker.written_at)
+
     def tidy_soon(self, run: str) -> None:
         self._packing.ask(run)
 
@@ -214,6 +241,7 @@ class Intake:
         if part is None:
             inlet.try_at = 2 * inlet.size
             return False
+        self.counted.rotated += 1
         inlet.base, inlet.size, inlet.gap, inlet.try_at = part.end, 0, None, 0
         self._packing.ask(attempt.run, waiting=1)
         return True

@@ -34,6 +34,10 @@ class Marker:
         self._marked_at = 0.0
         self._every_s = EVERY_S
 
+    @property
+    def written_at(self) -> float:
+        return self._written_at
+
     def is_due(self, now: float) -> bool:
         return not 0 <= now - self._marked_at < self._every_s
 

@@ -83,6 +83,8 @@ class _Coming:
     said: str = "its workspace is being made"
     notes: list[str] = field(default_factory=list)  # on its size
     sizes: list[Size] = field(default_factory=list)  # of an address: one, if it is fetched now
+    fetched: bool = False
+    since_at: float = field(default_factory=time.monotonic)
     still: asyncio.TimerHandle | None = None
     work: asyncio.Future[Made | Exception] | None = None
 
@@ -94,6 +96,7 @@ class Grounds:
         self._slots = spare
         self.places = Places(room)
         self.on_marked: Callable[[Attempt, str], None] | None = None  # one with a ready marker
+        self.on_made: Callable[[float, bool], None] = lambda *_: None
         self._scratch = scratch
         self._blocks = blocks
         self._laid: dict[Attempt, _Laid] = {}
@@ -196,7 +199,8 @@ class Grounds:
 
     @staticmethod
     def _progress(coming: _Coming, progress: Progress) -> None:
-        """From the thread: only a word is replaced."""
+        """From the thread: only a word is replaced. Only a clone or a fetch says anything."""
+        coming.fetched = True
         coming.said = f"its workspace is being made: {progress.phase} {progress.percent} %"
 
     def _still(self, attempt: Attempt) -> None:
@@ -221,6 +225,7 @@ class Grounds:
         came = done.result()
         if isinstance(came, tuple):
             path, objects = came
+            self.on_made(time.monotonic() - coming.since_at, coming.fetched)
             for size in coming.sizes:
                 self.tell(RepositoryWeighed(0.0, attempt, timeout_factor(size)))
             there = replace(launch, directory=path, reach=(*launch.reach, objects))

@@ -75,6 +75,7 @@ class Supervisor:
         self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.on_parting: list[Callable[[Parting], None]] = []
         self.on_change: list[Callable[[Change], None]] = []
+        self.on_event: list[Callable[[Event], None]] = []  # before it is thought about
         self._mailbox: deque[Letter] = deque()
         self._thinking = False
         self._known_beats = dict(fleet.heartbeats)
@@ -190,6 +191,8 @@ class Supervisor:
             return
         began = time.perf_counter()
         event = letter.make(self.clock.now())
+        for hear in self.on_event:
+            hear(event)
         actions = step(self.fleet, event)
         for action in filter(is_urgent, actions):
             self.hands.perform(action, self.fleet)

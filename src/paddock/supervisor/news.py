@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -43,7 +43,8 @@ class Subscription:
             await self._wake.wait()
         return self._items.popleft()
 
-    def put(self, items: Iterable[NewsItem]) -> None:
+    def put(self, items: Sequence[NewsItem]) -> None:
+        self._news.missed += max(0, len(self._items) + len(items) - KEPT)
         self._items.extend(items)
         self._wake.set()
 
@@ -58,6 +59,7 @@ class News:
         self._subscribers: dict[Subscription, None] = {}
         self._recent: deque[NewsItem] = deque(maxlen=KEPT)
         self._n = 0
+        self.missed = 0  # items, by subscribers that did not read
 
     @property
     def last(self) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Hashable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -49,6 +50,7 @@ class Readiness:
         self._watched: dict[str, _Watched] = {}
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="ready")
         self._loop = asyncio.get_running_loop()
+        self.checks: Counter[str] = Counter()  # looks, by what came of them
         try:
             self._ears: Ears | None = Ears()
         except OSError as error:
@@ -185,6 +187,7 @@ class Readiness:
         if done.cancelled() or self._watched.get(run) is not watched:
             return
         error = done.exception()
+        self.checks["failed" if error else "ready" if done.result() else "not_yet"] += 1
         if error is not None:
             if not isinstance(error, WorkspaceError | OSError):
                 log.error("a look for a ready marker failed", exc_info=error)

@@ -62,6 +62,14 @@ class Room:
         self._life = Errand()
         self.freed: Callable[[], None] = _nobody  # told, in any thread, when there may be room
 
+    @property
+    def top(self) -> Path:
+        return self._top
+
+    @property
+    def most(self) -> int:
+        return self._crowd.most
+
     def resize(self, *, most: int, idle_days: float) -> None:
         """Counts from now on, also for who waits for room. Fewer take nothing from anybody."""
         self._crowd.most, self._idle_s = most, idle_days * DAY_S

@@ -257,6 +257,9 @@ class ContainerDriver:
     def used_bytes(self) -> Mapping[Attempt, int]:
         return self._looking.used_bytes(list(self._lives.values()))
 
+    def cpu_limits(self) -> Mapping[Attempt, float]:
+        return self._looking.cpu_limits(self._lives.values())
+
     def cpu_s(self) -> Mapping[Attempt, float]:
         return self._looking.cpu_s(self._lives.values())
 

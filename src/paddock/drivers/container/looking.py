@@ -28,6 +28,11 @@ class Looking:
                 self._tell_notices(life, now)
         return used
 
+    def cpu_limits(self, lives: Iterable[Life]) -> Mapping[Attempt, float]:
+        seen = ((life.attempt, life.watched) for life in lives if not life.is_over)
+        known = ((attempt, watched.walls.cpus) for attempt, watched in seen if watched is not None)
+        return {attempt: cpus for attempt, cpus in known if cpus}
+
     def cpu_s(self, lives: Iterable[Life]) -> Mapping[Attempt, float]:
         """Of those whose cgroup can be seen."""
         seen = ((life.attempt, life.watched) for life in lives if not life.is_over)

@@ -131,6 +131,9 @@ class FakeDriver:
     def used_bytes(self) -> Mapping[Attempt, int]:
         return {attempt: each.used_bytes for attempt, each in self._pretenders.items()}
 
+    def cpu_limits(self) -> Mapping[Attempt, float]:
+        return {}
+
     def cpu_s(self) -> Mapping[Attempt, float]:
         return dict.fromkeys(self._pretenders, 0.0)  # pretending costs nothing
 

@@ -187,6 +187,10 @@ class KubernetesDriver:
             if life.started and not life.over
         }
 
+    def cpu_limits(self) -> Mapping[Attempt, float]:
+        """The cluster tells them itself: `kube_pod_container_resource_limits`."""
+        return {}
+
     def cpu_s(self) -> Mapping[Attempt, float]:
         """A metrics server tells a rate: the sum is of what it told at each look."""
         return {

@@ -232,6 +232,9 @@ class LocalDriver:
         self._names.keep_facts(counted.values())
         return self._watching.look(counted, self._keepers.pid, now=time.monotonic())
 
+    def cpu_limits(self) -> Mapping[Attempt, float]:
+        return self._containment.cpu_limits()
+
     def cpu_s(self) -> Mapping[Attempt, float]:
         counted = {life.attempt: life for life in self._lives.values() if not life.is_over}
         return self._watching.cpu_s(counted, self._keepers.pid)

@@ -40,6 +40,9 @@ class Containment(Protocol):
     def look(self) -> Mapping[Attempt, int]:
         """What those use whose memory it counts; of the others the processes are added up."""
 
+    def cpu_limits(self) -> Mapping[Attempt, float]:
+        """In cores, of those that have such a wall."""
+
     def cpu_s(self) -> Mapping[Attempt, float]:
         """CPU time of the same."""
 

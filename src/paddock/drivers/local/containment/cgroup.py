@@ -112,6 +112,9 @@ class CgroupContainment:
                 log.warning("%s: %s", leaf.group.path, error)
         return used
 
+    def cpu_limits(self) -> Mapping[Attempt, float]:
+        return {one: leaf.walls.cpus for one, leaf in self._leaves.items() if leaf.walls.cpus}
+
     def cpu_s(self) -> Mapping[Attempt, float]:
         return {attempt: leaf.cpu_s() for attempt, leaf in self._leaves.items()}
 

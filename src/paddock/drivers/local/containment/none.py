@@ -41,6 +41,9 @@ class NoContainment:
     def look(self) -> Mapping[Attempt, int]:
         return {}
 
+    def cpu_limits(self) -> Mapping[Attempt, float]:
+        return {}
+
     def cpu_s(self) -> Mapping[Attempt, float]:
         return {}
 
