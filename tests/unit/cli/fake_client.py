@@ -387,6 +387,10 @@ class FakeClient:
             trouble=daemon.trouble,
         )
 
+    def metrics(self) -> Iterator[bytes]:
+        yield b"# TYPE paddock_runs_waiting gauge\n"
+        yield b"paddock_runs_waiting 0\n"
+
     def memory(self, *, recent: bool = False) -> tuple[MemoryView, ...]:  # noqa: ARG002
         return tuple(
             MemoryView(
