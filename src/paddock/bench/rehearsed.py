@@ -26,6 +26,8 @@ from .works import Scene, Work
 PROMPT: Final = "Every module of the shop needs discounts, with tests. Do what you are asked for."
 # It has no tools: it takes files from its model's text, and commits them itself.
 BY_TEXT: Final = "aider"
+# Said each time: Gemini CLI hides the home's git configuration from what it runs.
+_COMMIT: Final = "git -c user.name=bench -c user.email=bench@localhost commit"
 PROGRAMS: Final = ("claude", "codex", "opencode", "gemini", BY_TEXT)
 
 
@@ -68,7 +70,7 @@ def _with_tools(files: int) -> Iterator[Step]:
         yield Run(f"cat shop/m{n}.py && cat >> shop/m{n}.py <<'EDIT'{EDIT}EDIT")
         yield Write(f"tests/test_discount{n}.py", new_test_text(n))
         tests = _unittest(f"tests.test_m{n}", f"tests.test_discount{n}")
-        yield Run(f"{tests} && git add -A && git commit -qm 'Discounts in m{n}'")
+        yield Run(f"{tests} && git add -A && {_COMMIT} -qm 'Discounts in m{n}'")
     yield Run(_unittest(*(f"tests.test_m{n}" for n in range(MODULES))))
     yield Run("git log --stat --oneline")
 
@@ -116,5 +118,5 @@ def undone(part: Part, repo: Path, files: int) -> str:
     words = ["git", "status", "--porcelain", "--", "shop", "tests"]
     left = subprocess.run(words, cwd=repo, capture_output=True, text=True, check=False)
     if left.returncode or left.stdout:
-        return "did not commit all of its work: tests failed"
+        return "did not commit all of its work"
     return ""

@@ -223,6 +223,12 @@ def test_whoever_only_names_its_directory_lives_on(
         bystander.wait()
 
 
+def test_bare_memory_that_is_shared_after_a_fork_counts_once(tmp_path: Path) -> None:
+    fork = "import os, time; x = bytearray(b'x') * (64 << 20); os.fork(); time.sleep(1)"
+    done = run_bare((sys.executable, "-I", "-S", "-c", fork), tmp_path, every_s=0.1)
+    assert 64 <= done.peak_mib < 100
+
+
 def test_bare_runs_are_sampled_and_leave_nothing(tmp_path: Path) -> None:
     done = run_bare(("sh", "-c", "sleep 77 & sleep 0.5; exit 3"), tmp_path, every_s=0.1)
     assert done.code == 3
