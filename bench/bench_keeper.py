@@ -25,6 +25,7 @@ from paddock.drivers.local.keeper_client import KeeperClient, launch_keeper
 
 AGENTS = 1000
 SPAWNS = 400
+LAST_EPOCH = 9  # after those that measure
 SLOTS = 2
 SECONDS = 3.0
 
@@ -106,21 +107,30 @@ def rate_of(begin: Callable[[int], int], wait: Callable[[], int]) -> float:
 
 
 def bare_rate(directory: Path) -> float:
-    command = shim.command(Order(order(directory, "bare", ["true"])), f"{directory}/report")
+    program, words = shimmed(directory, "bare")
     env = {"PATH": os.environ["PATH"]}
-    return rate_of(
-        lambda _: os.posix_spawn(command[0], command, env, setsid=True), lambda: os.wait()[0]
-    )
+    return rate_of(lambda _: os.posix_spawn(program, words, env, setsid=True), lambda: os.wait()[0])
+
+
+def shimmed(directory: Path, name: str) -> tuple[str, list[str]]:
+    """What the keeper starts for `true`: the first that can be."""
+    return shim.commands(Order(order(directory, name, ["true"])), f"{directory}/report")[0]
 
 
 def popen_rate(directory: Path) -> float:
-    command = shim.command(Order(order(directory, "popen", ["true"])), f"{directory}/report")
+    program, words = shimmed(directory, "popen")
     live: list[subprocess.Popen[bytes]] = []
 
     def begin(_: int) -> int:
         # As one would write it by hand: a pipe for the output, a session of its own.
         live.append(
-            subprocess.Popen(command, stdout=subprocess.PIPE, stdin=-3, start_new_session=True)
+            subprocess.Popen(
+                words,
+                executable=program,
+                stdout=subprocess.PIPE,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
         )
         return live[-1].pid
 
@@ -156,7 +166,7 @@ def keeper_rate(directory: Path) -> float:
 def clean_up(directory: Path) -> None:
     """Whatever went wrong: no agent and no keeper is left."""
     client = KeeperClient(directory)
-    client.hello(1 << 60)
+    client.hello(LAST_EPOCH)
     end_all(client)
     client.call("retire")
     client.close()

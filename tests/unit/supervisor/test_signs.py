@@ -95,6 +95,8 @@ REAL = [
     ("codex", "ERROR: Rate limit reached for m: Please try again in 1.5s.", True),
     ("gemini", "You have exhausted your capacity on this model. It will reset after 1h2m3s.", True),
     ("gemini", "Quota exceeded. Please retry in 12.5s.", True),
+    ("gemini", "Suggested retry after 360s.", True),
+    ("gemini", "json TerminalQuotaError: Daily quota is used up", None),
     ("opencode", '{"type":"error","error":{"statusCode":429,"h":{"retry-after":"30"}}}', True),
     ("opencode", '{"type":"error","error":{"data":{"statusCode":429}}}', None),
     ("aider", "litellm.RateLimitError: OpenAIException - Rate limit reached", None),
