@@ -89,7 +89,7 @@ def judged(scripts: Sequence[Path], samples: Samples) -> int:
     """How many figures are worse than the last release's, looked at again where they seem so."""
     before = releases.baseline()
     if before is None:
-        print(f"no release to compare with: this is the first baseline of {releases.__version__}")
+        print(f"no baseline to compare with yet: the first of {releases.__version__} is being made")
         return 0
     files = releases.suspects(releases.compared(before, samples))
     for script in scripts:

@@ -6,11 +6,12 @@ shows after minutes.
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -33,6 +34,7 @@ TOLD_S: Final = 600.0
 STARTED_S: Final = 0.05  # what a start and an end take, about
 WAITING: Final = 20  # runs in the queue, so that no slot is ever empty
 MEMORY: Final = ("daemon", "keeper")
+WARM_UP_RUNS: Final = 1000  # ended ones that a daemon keeps in memory (`Policy.keep_ended`)
 KEPT: Final = ("database", "output")  # what every run leaves: it grows with them, and is told so
 
 
@@ -43,6 +45,7 @@ class Soak:
     seconds: float
     agents: int = 2
     runs: int | None = None  # None: as many as the time holds
+    warm_up_runs: int = 0  # before anything is looked at: what has a bound is full then
     memory_bytes: int
     every_s: float = 5.0
     ceiling: Ceiling | None = None
@@ -86,6 +89,8 @@ def soak(asked: Soak, tell: Tell) -> Report:
     with a_pen(config, ceiling=asked.ceiling) as pen:
         watcher = Watcher(pen, every_s=asked.every_s, ceiling=asked.ceiling)
         with watcher as watched:
+            if asked.warm_up_runs:
+                _warm_up(asked, pen, watched, tell)
             kills = oom_kills()
             growth, ends, took_s = _run(asked, pen, watched, tell)
     free_mib, kills = watched.least_free_mib, oom_kills() - kills
@@ -99,6 +104,7 @@ def soak(asked: Soak, tell: Tell) -> Report:
             "command": " ".join(asked.command),
             "agents": asked.agents,
             "hours": round(took_s / 3600, 3),
+            "runs to warm up": asked.warm_up_runs,
         },
         figures=tuple(_figures(growth, ends)),
         curves=tuple(
@@ -110,6 +116,15 @@ def soak(asked: Soak, tell: Tell) -> Report:
 
 
 OTHERWISE: Final = "runs that ended otherwise"
+
+
+def _warm_up(asked: Soak, pen: Pen, watched: Watched, tell: Tell) -> None:
+    """As many runs as the daemon remembers: until then it grows by design."""
+    tell(f"{asked.warm_up_runs} runs to warm up")
+    first = replace(asked, command=("true",), runs=asked.warm_up_runs, seconds=math.inf)
+    _run(first, pen, watched, lambda _: None)
+
+
 UNITS: Final = {
     "daemon": "MiB",
     "keeper": "MiB",

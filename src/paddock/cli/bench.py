@@ -197,6 +197,11 @@ def cpu(
 @with_agents(usual=2)
 @click.option("--runs", type=click.IntRange(1, 10_000_000), help="End after so many.")
 @click.option("--accelerated", is_flag=True, help="Very short agents: as many as fit, or --runs.")
+@click.option(
+    "--warm-up",
+    type=click.IntRange(0, 100_000),
+    help="Short runs before anything is looked at.  [default: 1000 with --accelerated]",
+)
 @click.option("--memory", type=AGENT_SIZE, default=GIB, help="Of each.  [default: 1G]")
 @click.option("--every", type=EVERY, default="5s", show_default=True, help="Between samples.")
 def soak(
@@ -208,6 +213,7 @@ def soak(
     agents: int,
     runs: int | None,
     accelerated: bool,
+    warm_up: int | None,
     memory: int,
     every: float,
 ) -> int:
@@ -220,12 +226,13 @@ def soak(
       paddock bench soak --hours 8 --agents 2
       paddock bench soak --accelerated --hours 0.17 --runs 2000
     """
-    from paddock.bench.soak import Soak, is_sound, short_command
+    from paddock.bench.soak import WARM_UP_RUNS, Soak, is_sound, short_command
     from paddock.bench.soak import soak as measure
 
     if agent is not None and accelerated:
         raise CommandError("--accelerated has agents of its own: leave out --agent")
     seconds = hours * 3600
+    usual = WARM_UP_RUNS if accelerated else 0
     short = short_command(seconds * agents / runs if runs else 0.0)
     with safely(within) as ceiling:
         asked = Soak(
@@ -234,6 +241,7 @@ def soak(
             seconds=seconds,
             agents=agents,
             runs=runs,
+            warm_up_runs=usual if warm_up is None else warm_up,
             memory_bytes=memory,
             every_s=every,
             ceiling=ceiling,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import fields
 
 from paddock.bench.report import Figure, Report
-from paddock.bench.soak import Growth, is_sound, judged, short_command
+from paddock.bench.soak import WARM_UP_RUNS, Growth, is_sound, judged, short_command
+from paddock.core.policy import Policy
 
 
 def grown(daemon: list[float], descriptors: list[float]) -> Growth:
@@ -56,3 +58,8 @@ def test_sound_is_what_did_not_grow() -> None:
 def test_short_agents_fill_the_time_that_is_said() -> None:
     assert short_command(0.61) == ("sleep", "0.56")
     assert short_command(0.0) == ("true",)
+
+
+def test_warming_up_fills_what_the_daemon_keeps() -> None:
+    kept = next(each.default for each in fields(Policy) if each.name == "keep_ended")
+    assert kept == WARM_UP_RUNS
