@@ -9,6 +9,7 @@ import click
 
 from paddock.core.units import GIB, MIB
 
+from .comparing import compare, schema
 from .exits import CommandError, ExitCode
 from .finding import history, shaped, wall_of, write_found
 from .measuring import (
@@ -26,7 +27,7 @@ from .measuring import (
     works_of,
 )
 from .params import AGENT_SIZE, HOST_SIZE, NumberType, SizeType
-from .printing import echo_json, note, safe
+from .printing import note
 
 if TYPE_CHECKING:
     from paddock.bench.cpu import Cores
@@ -295,51 +296,6 @@ def scenario(
     return ExitCode.DONE if well else ExitCode.ENDED_OTHERWISE
 
 
-@command.command("compare")
-@click.argument("before", type=click.Path(path_type=Path))
-@click.argument("after", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def compare(before: Path, after: Path, as_json: bool) -> int:
-    """Whether a second report is worse than a first: more than 10 %, and not by chance.
-
-    Ends with 1 if anything is worse.
-
-    \b
-    Example:
-      paddock bench compare release.json today.json
-    """
-    from paddock.bench import report
-    from paddock.bench.compare import Change
-    from paddock.bench.compare import compare as compared
-
-    try:
-        found = compared(report.read(before), report.read(after))
-    except report.BadReport as error:
-        raise CommandError(str(error)) from None
-    if not found:
-        raise CommandError(f"{before} and {after} have no figure in common that could be compared")
-    worse = [one for one in found if one.change is Change.WORSE]
-    if as_json:
-        echo_json({"worse": len(worse), "figures": found})
-    else:
-        for one in found:
-            click.echo(safe(str(one)))
-    return ExitCode.ENDED_OTHERWISE if worse else ExitCode.DONE
-
-
-@command.command("schema")
-def schema() -> None:
-    """The JSON Schema of a report, for whoever reads reports by program.
-
-    \b
-    Example:
-      paddock bench schema > report.schema.json
-    """
-    from paddock.bench import report
-
-    echo_json(report.schema())
-
-
 @command.command("find")
 @click.option(
     "--within", type=HOST_SIZE, help="As if the host had only so much.  [default: all of it]"
@@ -406,3 +362,7 @@ def find(
     )
     if write:
         write_found(asked, found)
+
+
+command.add_command(compare)
+command.add_command(schema)

@@ -1,0 +1,55 @@
+"""`paddock bench compare` and `schema`: reports that are there already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from .exits import CommandError, ExitCode
+from .printing import echo_json, safe
+
+
+@click.command("compare")
+@click.argument("before", type=click.Path(path_type=Path))
+@click.argument("after", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
+def compare(before: Path, after: Path, as_json: bool) -> int:
+    """Whether a second report is worse than a first: more than 10 %, and not by chance.
+
+    Ends with 1 if anything is worse.
+
+    \b
+    Example:
+      paddock bench compare release.json today.json
+    """
+    from paddock.bench import report
+    from paddock.bench.compare import Change
+    from paddock.bench.compare import compare as compared
+
+    try:
+        found = compared(report.read(before), report.read(after))
+    except report.BadReport as error:
+        raise CommandError(str(error)) from None
+    if not found:
+        raise CommandError(f"{before} and {after} have no figure in common that could be compared")
+    worse = [one for one in found if one.change is Change.WORSE]
+    if as_json:
+        echo_json({"worse": len(worse), "figures": found})
+    else:
+        for one in found:
+            click.echo(safe(str(one)))
+    return ExitCode.ENDED_OTHERWISE if worse else ExitCode.DONE
+
+
+@click.command("schema")
+def schema() -> None:
+    """The JSON Schema of a report, for whoever reads reports by program.
+
+    \b
+    Example:
+      paddock bench schema > report.schema.json
+    """
+    from paddock.bench import report
+
+    echo_json(report.schema())
