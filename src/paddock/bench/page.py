@@ -24,7 +24,7 @@ h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .7rem; border-bottom: 1px solid var(--rule); text-align: right; }
 th[scope=row], caption { text-align: left; } caption { color: var(--dim); padding-bottom: .3rem; }
-td.text { text-align: left; } .grids { display: flex; flex-wrap: wrap; gap: 0 2.5rem; }
+td.text, th.text { text-align: left; } .grids { display: flex; flex-wrap: wrap; gap: 0 2.5rem; }
 .grid td { border: 1px solid var(--back);
   background: hsl(var(--heat-hue) 70% 50% / calc(var(--heat, 0) * .6)); }
 .grid td.skipped { color: var(--dim); background: none; font-style: italic; }
@@ -54,14 +54,20 @@ def page(report: Report) -> str:
         *map(_cell, report.cells),
         _settings(report),
     ]
+    return document(f"{report.kind} {made}", parts)
+
+
+def document(title: str, parts: Iterable[str]) -> str:
+    """Parts of a body in the one style; also of other reports than benchmarks'."""
     colours = "".join(
         f"polyline.c{i} {{ stroke: {colour}; }} .key.c{i} {{ background: {colour}; }}\n"
+        f"polygon.c{i} {{ fill: {colour}; opacity: .18; }}\n"
         for i, colour in enumerate(_COLOURS)
     )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(report.kind)} {made}</title><style>{_STYLE}{colours}</style></head>\n"
+        f"<title>{escape(title)}</title><style>{_STYLE}{colours}</style></head>\n"
         f"<body>{''.join(part for part in parts if part)}</body></html>\n"
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from typing import Final
 
@@ -17,14 +17,28 @@ MOST_POINTS: Final = 600  # of a curve: as many as there are pixels to tell them
 COLOURS: Final = 8  # classes c0 … c7 of the page's style
 
 
-def curves(curves: Sequence[Curve]) -> str:
-    """All in one plot, with a line each."""
+def _seconds(at: float) -> str:
+    return f"{number(at)} s"
+
+
+def curves(
+    curves: Sequence[Curve],
+    *,
+    along: Callable[[float], str] = _seconds,
+    band: Sequence[tuple[float, float, float]] = (),
+) -> str:
+    """All in one plot, with a line each; a band of (time, low, high) round the last of them."""
     drawn = [curve for curve in curves if curve.points]
     if not drawn:
         return ""
     last_s = max(curve.points[-1][0] for curve in drawn) or 1.0
-    top = nice_top(max(value for curve in drawn for _, value in curve.points))
-    parts = [*_axes(top, last_s, drawn[0].unit)]
+    values = [value for curve in drawn for _, value in curve.points]
+    top = nice_top(max([*values, *(high for _, _, high in band)]))
+    parts = [*_axes(top, last_s, drawn[0].unit, along)]
+    if band:
+        edges = [(at, high) for at, _, high in band] + [(at, low) for at, low, _ in band[::-1]]
+        corners = " ".join(f"{_x(at / last_s):.1f},{_y(value / top):.1f}" for at, value in edges)
+        parts.append(f'<polygon class="c{(len(drawn) - 1) % COLOURS}" points="{corners}"/>')
     for number, curve in enumerate(drawn):
         points = " ".join(
             f"{_x(at / last_s):.1f},{_y(value / top):.1f}" for at, value in thinned(curve.points)
@@ -120,7 +134,7 @@ def _y(share: float) -> float:
     return (HEIGHT - BELOW) * (1 - share) + 8 * share
 
 
-def _axes(top: float, last_s: float, unit: str) -> list[str]:
+def _axes(top: float, last_s: float, unit: str, along: Callable[[float], str]) -> list[str]:
     parts = []
     for quarter in range(5):
         share = quarter / 4
@@ -129,9 +143,9 @@ def _axes(top: float, last_s: float, unit: str) -> list[str]:
         parts.append(
             f'<text x="{LEFT - 6}" y="{y + 4:.1f}" class="up">{number(top * share)}</text>'
         )
-        x, at = _x(share), number(last_s * share)
+        x, at = _x(share), along(last_s * share)
         where = "up" if quarter == 4 else "along"  # the last would be cut off
-        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 8}" class="{where}">{at} s</text>')
+        parts.append(f'<text x="{x:.1f}" y="{HEIGHT - 8}" class="{where}">{escape(at)}</text>')
     parts.append(f'<text x="4" y="14" class="unit">{escape(unit)}</text>')
     return parts
 

@@ -41,6 +41,7 @@ COMMANDS: Final = {
     "priority": Entry("paddock.cli.priority", "Move a run up or down the queue."),
     "rehearse": Entry("paddock.cli.rehearse", "The real agent, a stand-in model: no tokens."),
     "relieve": Entry("paddock.cli.relieve", "Kill agents until memory is free; no daemon needed."),
+    "report": Entry("paddock.cli.report", "Use, forecast, right-sizing, cost and scorecard."),
     "retry": Entry("paddock.cli.retry", "Run one that has ended once more."),
     "run": Entry("paddock.cli.run", "Run a command under paddock, in the foreground."),
     "simulate": Entry("paddock.cli.simulate", "What would happen: pretend agents, virtual clock."),

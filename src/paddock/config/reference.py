@@ -20,6 +20,8 @@ SECTION_ABOUT: Final = {
     "ladder": "What is done as memory fills. The steps rise; the target is below preempt.",
     "queue": "Runs that wait.",
     "breaker": "When a group of runs that keeps failing is held back.",
+    "cost": "Prices, for the cost in `paddock report`.",
+    "report": "Capacity reports that the daemon makes by itself, as a page and as JSON.",
 }
 
 _INTRODUCTION: Final = """\

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from paddock.core.units import GIB, MIB, PIB
 
@@ -13,7 +12,6 @@ from .kinds import (
     Choice,
     Duration,
     Flag,
-    Kind,
     Number,
     OrWord,
     Size,
@@ -21,15 +19,16 @@ from .kinds import (
     Whole,
     Word,
 )
-from .located import written
 from .mistakes import Place
 from .mounts import Mounts
 from .preset import Preset
+from .setting import BUILT_IN, Setting, Stricter
 from .tool_walls import ToolWalls
+
+__all__ = ["BUILT_IN", "Setting", "Stricter"]  # besides all that is made here
 
 T = TypeVar("T")
 
-BUILT_IN: Final = "built in"
 DRIVERS: Final = ("auto", "local", "container", "kubernetes", "fake")
 AGENT_SIZE: Final = Size(16 * MIB, 1024 * GIB)
 CPUS: Final = Number(0.1, 1024)
@@ -37,38 +36,6 @@ PIDS: Final = Whole(16, 65536)
 DRIVER: Final = Choice(DRIVERS)
 # More than this needs the slots of `paddock host setup`, and so the profile `host`.
 WORKTREES_UNPREPARED: Final = 50
-
-
-class Stricter(StrEnum):
-    """In which direction a key of the whole host gets stricter; a project may only go there."""
-
-    LOWER = "lower"
-    HIGHER = "higher"
-    GUARANTEED = "guaranteed"
-
-
-@dataclass(frozen=True, slots=True)
-class Setting(Generic[T]):
-    key: str  # dotted, as in `performance.agent_timeout`
-    kind: Kind[T]
-    default: str  # as it would be written in a file
-    about: str
-    stricter: Stricter | None = None  # set: a key of the whole host
-
-    @property
-    def section(self) -> str:
-        return self.key.partition(".")[0]
-
-    @property
-    def name(self) -> str:
-        return self.key.partition(".")[2]
-
-    @property
-    def host_wide(self) -> bool:
-        return self.stricter is not None
-
-    def built_in(self) -> T:
-        return self.kind.read(written(self.default, file=BUILT_IN))
 
 
 _AT_START: Final = " Counts from the daemon's next start."  # of all others at once
@@ -316,6 +283,43 @@ BREAKER_WINDOW: Final = Setting(
     Duration(1, 3600),
     "60s",
     "How long a failure counts.",
+)
+_PRICE: Final = Number(0, 1_000_000)
+MEMORY_PRICE: Final = Setting(
+    "cost.memory_gib_hour",
+    _PRICE,
+    "0",
+    "What a GiB of memory costs for an hour, for `paddock report`; 0: nobody said.",
+)
+CORE_PRICE: Final = Setting(
+    "cost.core_hour",
+    _PRICE,
+    "0",
+    "What a core costs for an hour; 0: nobody said.",
+)
+CURRENCY: Final = Setting(
+    "cost.currency",
+    Word(r"[A-Za-z]{1,8}", "a name of one to eight letters, such as EUR"),
+    "EUR",
+    "In which money prices are.",
+)
+REPORT_EVERY: Final = Setting(
+    "report.every",
+    OrWord("never", Duration(3600, 31 * 86400)),
+    "never",
+    "How often the daemon makes a capacity report by itself.",
+)
+REPORT_DIRECTORY: Final = Setting(
+    "report.directory",
+    OrWord("auto", Word(r"/[!-~]{1,1000}", "an absolute path without spaces")),
+    "auto",
+    "Where it puts them; auto is `reports` in its state directory.",
+)
+REPORT_KEEP: Final = Setting(
+    "report.keep",
+    Whole(1, 1000),
+    "30",
+    "So many are kept, the newest.",
 )
 
 SETTINGS: Final[tuple[Setting[Any], ...]] = tuple(

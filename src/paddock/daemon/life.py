@@ -30,6 +30,7 @@ from paddock.daemon.containers import connected, container_driver, left_alone
 from paddock.daemon.left_notes import keep_ladder, listened_before, listening_file
 from paddock.daemon.observing import Observing
 from paddock.daemon.recording import Recording
+from paddock.daemon.reports import Reports
 from paddock.daemon.shims import Shims
 from paddock.daemon.standing import grounds_for, resize
 from paddock.drivers.attempts import instance_of
@@ -215,7 +216,7 @@ class _Daemon:
         past = Recording(self.supervisor, room, places=self.places, epoch=self.epoch)
         stack.push_async_exit(past.finish)
         works = (eyes.watch(), chores.do(), self.configuration.watch(), self.grounds.tend())
-        for work in (*works, past.keep()):
+        for work in (*works, past.keep(), Reports(self.places).make()):
             await stack.enter_async_context(self._working(work))
         await self._serve()
 

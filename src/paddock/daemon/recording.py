@@ -1,7 +1,7 @@
-"""The past is kept: a look at the fleet every few seconds, one batch a minute to the store.
+"""The past is kept: a look at the fleet every few seconds, and once a minute to the store.
 
-Beside the loop, never in its way: a batch waits its turn in the store's thread, and while the
-store cannot be written none is handed to it.
+Beside the loop, never in its way: small batches wait their turn in the store's thread, and while
+the store cannot be written none is handed to it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from msgspec import structs
@@ -18,9 +19,9 @@ from paddock.config.places import Places
 from paddock.core.fleet import Change
 from paddock.host.usage import Cores, sizes_of
 from paddock.logs.free_room import space_of
-from paddock.observe.history import Gathered, Recorder, Seen
+from paddock.observe.history import Recorder, Seen
 from paddock.observe.history_alerts import UNKNOWN, Alerts
-from paddock.ports import LedgerEntry, Store
+from paddock.ports import LedgerEntry, Rollup, Store
 from paddock.storage.errors import StoreError
 from paddock.supervisor.loop import Supervisor
 from paddock.workspaces.room import Room
@@ -29,6 +30,7 @@ LOOK_S: Final = 10.0
 FLUSH_S: Final = 60.0
 GROUPS_S: Final = 300.0  # many rows, and an agent lives for minutes: less often
 WEIGH_S: Final = 3600.0
+BATCH: Final = 100  # rows: a few milliseconds of the store's thread
 LIFE: Final = "daemon"
 STOPPED: Final = "stopped"
 
@@ -52,9 +54,11 @@ class Recording:
         self._life = LedgerEntry(kind=LIFE, subject=str(epoch), at=wall())
         self._cores = Cores()
         self._sizes: Mapping[str, int] = {}
+        self._left: list[tuple[list[Rollup], tuple[LedgerEntry, ...]]] = []  # to be written
         self._flushed_at = self._groups_at = time.monotonic()
         self.recorder = Recorder(supervisor.fleet)
         self.alerts = Alerts(supervisor.fleet, self.recorder)
+        self._look(Seen())  # before anything changes: what time it is
         supervisor.on_change.append(self._changed)
 
     def _changed(self, change: Change) -> None:
@@ -62,7 +66,6 @@ class Recording:
         self.alerts.changed(change)
 
     async def keep(self) -> None:
-        self._look(Seen())
         await self._close_what_was_left()
         await self.flush()  # that this daemon lives, should it be killed at once
         weighing = asyncio.ensure_future(self._weigh_now_and_then())
@@ -82,25 +85,36 @@ class Recording:
         await self.flush(with_groups=True)
 
     async def flush(self, *, with_groups: bool = False) -> None:
-        """What gathered, in one transaction; what cannot be kept waits for the next minute."""
+        """What gathered. What cannot be kept is tried again before anything more is taken."""
         self._flushed_at = time.monotonic()
         if self._supervisor.trouble is not None:
             return
-        with_groups = with_groups or self._flushed_at - self._groups_at >= GROUPS_S
-        self.recorder.note(structs.replace(self._life, until_at=self._wall()))
-        taken = self.recorder.take()
-        if not with_groups:
-            self.recorder.gathered.groups, taken.groups = taken.groups, {}
+        if not self._left:
+            self._take(with_groups=with_groups or self._flushed_at - self._groups_at >= GROUPS_S)
         try:
-            await self._supervisor.look(lambda store: self._write(store, taken))
+            while self._left:
+                await self._supervisor.look(partial(self._write, *self._left[0]))
+                del self._left[0]
         except StoreError as error:
             log.warning("the history waits: %s", error)
-            self.recorder.gathered.put_back(taken)
-        else:
-            self._groups_at = self._flushed_at if with_groups else self._groups_at
 
-    def _write(self, store: Store, taken: Gathered) -> None:
-        store.record(taken.rollups(), tuple(taken.entries.values()), now_at=self._wall())
+    def _take(self, *, with_groups: bool) -> None:
+        """In small transactions: between two of them others' steps come through."""
+        self.recorder.note(structs.replace(self._life, until_at=self._wall()))
+        taken = self.recorder.take()
+        if with_groups:
+            self._groups_at = self._flushed_at
+        else:
+            self.recorder.gathered.groups, taken.groups = taken.groups, {}
+        rollups = taken.rollups()
+        self._left = [(rollups[:BATCH], tuple(taken.entries.values()))]
+        later = range(BATCH, len(rollups), BATCH)
+        self._left += [(rollups[begin : begin + BATCH], ()) for begin in later]
+
+    def _write(
+        self, rollups: Sequence[Rollup], entries: Sequence[LedgerEntry], store: Store
+    ) -> None:
+        store.record(rollups, entries, now_at=self._wall())
 
     def _look(self, seen: Seen) -> None:
         at, trouble = self._wall(), self._supervisor.trouble is not None

@@ -93,17 +93,6 @@ class Gathered:
             key = (key[0], OTHERS)
         return self.groups.setdefault(key, GroupSpan())
 
-    def put_back(self, other: Gathered) -> None:
-        """What could not be written: it goes with the next."""
-        for at, span in other.minutes.items():
-            self.fleet_at(at)[0].add(span)
-        for at, span in other.hours.items():
-            if at in self.hours or len(self.hours) < MOST_HOURS:
-                self.hours.setdefault(at, FleetSpan()).add(span)
-        for (at, name), group in other.groups.items():
-            self.group_at(at, name).add(group)
-        self.entries = other.entries | self.entries
-
 
 class Recorder:
     def __init__(self, fleet: Fleet) -> None:

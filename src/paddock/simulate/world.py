@@ -66,6 +66,7 @@ class World:
     ) -> None:
         self.fleet = restore(policy, (), groups=history)
         self.tally = Tally(len(plans))
+        self.on_step: Callable[[Event], None] | None = None  # told after each, with its changes
         self.now = 0.0
         self.work_s = 0.0
         self._lives = {plan.name: Life(plan) for plan in plans}
@@ -160,6 +161,8 @@ class World:
             self.tally.saw(change, at=self.now)
             if isinstance(change.run.state, Starting):
                 self._first_start(change.run.id)
+        if self.on_step is not None:
+            self.on_step(event)
         for action in actions:
             self._act(action)
         deadline = self.fleet.next_deadline

@@ -136,17 +136,6 @@ def test_while_nothing_can_be_written_minutes_go_and_hours_stay() -> None:
     assert sum(span.seconds for span in gathered.hours.values()) == (3 * MOST_MINUTES - 1) * 60
 
 
-def test_what_could_not_be_written_goes_with_the_next() -> None:
-    played = Played()
-    played.start(0.0, a_spec("one"))
-    played.look(10.0)
-    taken = played.recorder.take()
-    played.look(20.0)
-    played.recorder.gathered.put_back(taken)
-    assert played.hour().seconds == 20 and played.hour().starts == 1
-    assert played.group().seconds == pytest.approx(19)
-
-
 def test_a_sketch_is_right_within_its_bins() -> None:
     sketch: dict[int, int] = {}
     for value in range(1, 1001):

@@ -1,0 +1,121 @@
+"""`paddock report`: use over time, forecast, right-sizing, cost and scorecard, from own history."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from .connecting import connected
+from .exits import CommandError
+from .params import DurationType
+from .printing import coloured, echo_json, note, terminal_width
+
+if TYPE_CHECKING:
+    from .reporting import Prices
+
+DAY_S: Final = 86400.0
+LONGEST_S: Final = 90 * DAY_S
+STEP_S: Final = 3600
+FINE_STEP_S: Final = 300
+FINE_UNTIL_S: Final = 2 * DAY_S
+
+
+@click.command("report")
+@click.option(
+    "--forecast",
+    "horizon_s",
+    type=DurationType(),
+    default="30d",
+    metavar="TIME",
+    show_default=True,
+    help="How far ahead; no further than there is history.",
+)
+@click.option("--cost", is_flag=True, help="What it cost, by the prices in the config.")
+@click.option("--scorecard", is_flag=True, help="The twelve success metrics.")
+@click.option(
+    "--since",
+    "since_s",
+    type=DurationType(),
+    default="90d",
+    metavar="TIME",
+    show_default=True,
+    help="How far back, 90 days at most.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Everything, as JSON on stdout.")
+@click.option(
+    "--html",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Everything, with plots, as one page in this file.",
+)
+def command(
+    horizon_s: float, cost: bool, scorecard: bool, since_s: float, as_json: bool, file: Path | None
+) -> None:
+    """Report capacity: what was used, what will be needed, what could be saved.
+
+    Everything comes from paddock's own history, kept for 90 days; no other program is needed.
+
+    \b
+    Examples:
+      paddock report
+      paddock report --since 7d --cost --scorecard
+      paddock report --html report.html
+    """
+    if not 3600 <= since_s <= LONGEST_S:
+        raise CommandError("--since: allowed: from 1h to 90d")
+    if not DAY_S <= horizon_s <= LONGEST_S:
+        raise CommandError("--forecast: allowed: from 1d to 90d")
+    from .report_page import page
+    from .report_text import lines
+    from .reporting import build
+
+    now_at = time.time()
+    step_s = FINE_STEP_S if since_s <= FINE_UNTIL_S else STEP_S
+    with connected() as client:
+        past = client.history(since_at=now_at - since_s, step_s=step_s, groups=True, ledger=True)
+    days = round(horizon_s / DAY_S)
+    report = build(past, horizon_days=days, prices=_prices(), now_at=now_at)
+    if file is not None:
+        _write(file, page(report, past))
+    if as_json:
+        echo_json(report)
+    elif file is not None:
+        note(f"the report is in {file}")
+    else:
+        width, colour = terminal_width(), coloured(sys.stdout)
+        said = lines(report, cost=cost, scores=scorecard, width=width, colour=colour)
+        click.echo("\n".join(said))
+
+
+def _prices() -> Prices:
+    """Of this directory; what is wrong in a file is for `config check` to say."""
+    from paddock.config import settings as s
+    from paddock.config.layers import load_settings
+    from paddock.config.mistakes import ConfigError
+
+    from .reporting import Prices
+
+    try:
+        settings = load_settings(Path.cwd())
+    except ConfigError as error:
+        raise CommandError(f"{error}; `paddock config check` says more") from None
+    return Prices(
+        memory_gib_hour=settings[s.MEMORY_PRICE],
+        core_hour=settings[s.CORE_PRICE],
+        currency=settings[s.CURRENCY],
+    )
+
+
+def _write(file: Path, text: str) -> None:
+    """Whole or not at all: somebody may be looking at the old one."""
+    part = file.with_name(f".{file.name}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(file)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise CommandError(f"{file} cannot be written: {error.strerror}") from None

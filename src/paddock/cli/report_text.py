@@ -1,0 +1,163 @@
+"""The capacity report for a terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Final
+
+from paddock.core.units import GIB, format_duration, format_size
+from paddock.observe.sizing_advice import Advice
+
+from .printing import safe
+from .reporting import Cost, Foretold, Report, Use
+from .tables import Column, Row, table
+
+NOT_KNOWN: Final = "not known"
+_SIZING: Final = (
+    Column("group", gives_way=2, least=20),
+    Column("limit now", right=True),
+    Column("advice", right=True),
+    Column("request", right=True, leaves=1),
+    Column("saves", right=True),
+    Column("confidence"),
+    Column("because", gives_way=3, leaves=2),
+)
+_SCORES: Final = (
+    Column("metric"),
+    Column("target"),
+    Column("stands at", right=True),
+    Column(""),
+    Column("from", gives_way=3, leaves=1),
+)
+
+
+def lines(
+    report: Report, *, cost: bool, scores: bool, width: int | None, colour: bool
+) -> Iterator[str]:
+    yield from _head(report)
+    yield from _use(report.use)
+    yield ""
+    for told in report.forecast:
+        yield from foretold(told)
+    if report.sizing:
+        yield ""
+        yield from table(_SIZING, [_advice(a) for a in report.sizing], width=width, colour=colour)
+        yield saving(report)
+    if cost:
+        yield ""
+        yield from _cost(report.cost)
+    if scores:
+        yield ""
+        rows = [score_row(report, n) for n in range(len(report.scorecard))]
+        yield from table(_SCORES, rows, width=width, colour=colour)
+
+
+def _head(report: Report) -> Iterator[str]:
+    first, last = (time.strftime("%Y-%m-%d", time.localtime(at)) for at in _span(report))
+    yield f"From {first} to {last}: a daemon was there for {report.use.seen_h:g} h."
+
+
+def _span(report: Report) -> tuple[float, float]:
+    return report.since_at, report.until_at
+
+
+def size(value: float | None) -> str:
+    return NOT_KNOWN if value is None else format_size(int(value))
+
+
+def amount(value: float, unit: str) -> str:
+    return format_size(int(value)) if unit == "bytes" else f"{value:.1f}"
+
+
+def _use(use: Use) -> Iterator[str]:
+    if use.agents is None:
+        yield "Nothing was recorded in this time; history is written once a minute."
+        return
+    yield f"  agents  {use.agents:.1f} on average, {use.agents_max} at most"
+    host = "" if use.memory_percent_max is None else f"; host at {use.memory_percent_max:.0f} %"
+    yield f"  memory  {size(use.used_bytes)} on average, {size(use.used_max_bytes)} at most{host}"
+    if use.cpu_percent is not None:
+        yield f"     cpu  {use.cpu_percent:.0f} % of all cores, whoever used them"
+    wait = "" if use.wait_p95_s is None else f", 95 % within {format_duration(use.wait_p95_s)}"
+    yield f"   queue  {use.waiting_max} at most{wait}"
+    ends = ", ".join(f"{count} {outcome}" for outcome, count in sorted(use.ends.items()))
+    yield f"    runs  {use.starts} starts; {ends or 'none ended'}"
+    harm = f"{use.ooms} out-of-memory kills, {use.preemptions} preemptions, {use.freezes} freezes"
+    yield f"pressure  {use.pressed_h:g} h above calm; {harm}"
+    if use.disk_used_bytes is not None:
+        parts = f"workspaces {size(use.workspace_bytes)}, logs {size(use.log_bytes)}"
+        yield f"    disk  {size(use.disk_used_bytes)} in use; {parts}"
+
+
+def foretold(told: Foretold) -> Iterator[str]:
+    if not told.days:
+        yield f"Forecast of {told.what}: none. {told.forecast.because}."
+        return
+    day, middle, low, high = told.days[-1]
+    expected, least, most = (amount(value, told.unit) for value in (middle, low, high))
+    yield (
+        f"Forecast of {told.what}: {expected} on {day} (90 %: {least} to {most}), "
+        f"from {told.forecast.known_days} days ({', '.join(told.forecast.shape) or 'level'})."
+    )
+    yield f"  {limit_sentence(told)}"
+
+
+def limit_sentence(told: Foretold) -> str:
+    if told.limit is None:
+        return "There is no limit to compare it with."
+    limit = f"The limit of {amount(told.limit, told.unit)} ({told.limit_by})"
+    if told.reached_on is not None:
+        earliest = f"at the earliest on {told.reachable_on}"
+        return f"{limit} is expected to be reached on {told.reached_on}, {earliest}."
+    if told.reachable_on is not None:
+        return f"{limit} may be reached from {told.reachable_on} on, but is not expected to be."
+    return f"{limit} is not reached until {told.days[-1][0]}."
+
+
+def _advice(advice: Advice) -> Row:
+    limit = NOT_KNOWN if advice.limit_bytes is None else format_size(advice.limit_bytes)
+    return (
+        safe(advice.group),
+        size(advice.limit_now_bytes),
+        "keep" if advice.change == "keep" else limit,
+        size(advice.request_bytes),
+        saved(advice),
+        advice.confidence,
+        advice.because,
+    )
+
+
+def saved(advice: Advice) -> str:
+    return f"{advice.saving_byte_s / GIB / 3600:.1f} GiB·h" if advice.saving_byte_s else ""
+
+
+def saving(report: Report) -> str:
+    if report.saving_share is None:
+        return "No agent was at work in this time, so nothing can be saved."
+    return f"Taken as a whole, the advice reserves {100 * report.saving_share:.0f} % less memory."
+
+
+def _cost(cost: Cost | None) -> Iterator[str]:
+    if cost is None:
+        yield "Cost: no prices are set; set cost.memory_gib_hour and cost.core_hour in the config."
+        return
+    yield from cost_lines(cost)
+
+
+def cost_lines(cost: Cost) -> Iterator[str]:
+    money = cost.currency
+    yield f"Cost: {cost.month:.2f} {money} for 30 days at this rate."
+    yield f"  memory reserved {cost.reserved_gib_hours:.1f} GiB·h: {cost.reserved:.2f} {money}"
+    yield f"  really used {cost.used_gib_hours:.1f} GiB·h: {cost.used:.2f} {money}"
+    if cost.core_hours is not None:
+        yield f"  cores {cost.core_hours:.1f} h: {cost.cores:.2f} {money}"
+    hours = cost.saving_gib_hours
+    yield f"  the advice would have saved {hours:.1f} GiB·h: {cost.saving:.2f} {money}"
+
+
+def score_row(report: Report, number: int) -> Row:
+    score = report.scorecard[number]
+    met = {True: "met", False: "missed", None: ""}[score.met]
+    told = score.data if score.stands is not None else f"missing: {score.missing}"
+    return score.name, score.target, score.stands or NOT_KNOWN, met, told
