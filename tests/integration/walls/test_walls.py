@@ -69,6 +69,8 @@ async def test_walls_are_what_was_asked_for_and_swap_is_none(stable: WalledStabl
         assert number(read_or_empty(f"{group.directories['pids']}/pids.max")) == 33
         quota = read_or_empty(f"{group.directories['cpu']}/cpu.cfs_quota_us")
         assert number(quota) == 50000
+    assert group.walls().cpus == 0.5
+    assert stable.driver.cpu_limits() == {attempt: 0.5}
     (pid,) = stable.walls.pids(attempt)
     assert read_or_empty(f"/proc/{pid}/oom_score_adj").strip() == "500"
 
