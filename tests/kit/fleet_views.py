@@ -26,8 +26,8 @@ def a_run_view(name: str = "implement", **more: Any) -> v.RunView:
         "waits_for": None,
         "needs": (),
         "sentence": "running for 3 min",
-        "submitted_at": NOW - 210.0,
-        "since_at": NOW - 200.0,
+        "submitted_at": NOW - 185.0,
+        "since_at": NOW - 182.0,
     }
     return v.RunView(**usual | more)
 

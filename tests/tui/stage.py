@@ -21,6 +21,7 @@ from tests.kit.desk import ServedDesk
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 PATIENCE_S = 60.0
+SETTLED_S = 20.0
 
 
 class Stage:
@@ -102,12 +103,20 @@ class StillClient:
         pass
 
 
-def same_as_kept(name: str, text: str) -> None:
+async def same_as_kept(name: str, stage: Stage) -> None:
     """Written anew when its file is removed; then look at it before it is kept."""
     path = SNAPSHOTS / f"{name}.txt"
-    text = re.sub(r"\d\d:\d\d:\d\d", "12:34:56", text) + "\n"
     if not path.exists():
+        await stage.pilot.pause(2.0)
         path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_text(_timeless(stage.text()), encoding="utf-8")
         raise AssertionError(f"{path} was not there and is written now: look at it, then run again")
-    assert text == path.read_text(encoding="utf-8")
+    kept = path.read_text(encoding="utf-8")
+    give_up_at = time.monotonic() + SETTLED_S
+    while _timeless(stage.text()) != kept and time.monotonic() < give_up_at:
+        await stage.pilot.pause(0.05)
+    assert _timeless(stage.text()) == kept
+
+
+def _timeless(text: str) -> str:
+    return re.sub(r"\d\d:\d\d:\d\d", "12:34:56", text) + "\n"

@@ -238,6 +238,7 @@ class Board(Screen[None]):
 
     def _filter(self, text: str) -> None:
         self.agents.want(replace(self.agents.wish, text=text))
+        self._arrange()
         self.foot.about = f"filter: {safe(text)} (Esc clears)" if text else ""
         self.foot.redraw()
 
