@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding
+from textual.geometry import Region
 from textual.message import Message
 
 from .cells import Glyphs, Line, fit
@@ -64,8 +65,18 @@ class Agents(Lined, can_focus=True):
         self.show()
 
     def action_move(self, by: int) -> None:
+        before = self._at
         self._choose(self._at + by)
-        self.redraw()
+        if self._top <= self._at < self._top + max(1, self.size.height - 1):
+            self._redraw_rows(before, self._at)
+        else:
+            self.redraw()
+
+    def _redraw_rows(self, *places: int) -> None:
+        """A step down a long table draws two rows, not all of them."""
+        self.forget()
+        width = self.size.width
+        self.refresh(*(Region(0, at - self._top + 1, width, 1) for at in places))
 
     def action_page(self, by: int) -> None:
         self.action_move(by * max(1, self.size.height - 2))

@@ -33,7 +33,7 @@ from .pages import Page
 from .picture import Picture
 
 DRAW_S: Final = 0.05  # between two drawings of a log that is being written
-SETTLED_S: Final = 0.08  # a choice that stays so long is followed: not all that a held key passes
+SETTLED_S: Final = 0.15  # a choice that stays so long is followed: not all that a held key passes
 AGENTS_SHARE: Final = 0.6
 LEAST_ROWS: Final = 6
 

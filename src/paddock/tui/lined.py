@@ -39,8 +39,12 @@ class Lined(Widget):
         raise NotImplementedError
 
     def redraw(self) -> None:
-        self._made = None
+        self.forget()
         self.refresh()
+
+    def forget(self) -> None:
+        """What was made is not what is true any more."""
+        self._made = None
 
     def render_line(self, y: int) -> Strip:
         width, height = self.size
