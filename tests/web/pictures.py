@@ -35,7 +35,6 @@ PICTURES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("web-overview-dark", "/", {"dark": True}),
     ("web-agents", "/agents", {}),
     ("web-agent", "/agents/implement-retries", {"height": 1080}),
-    ("web-agent-dark", "/agents/implement-retries", {"dark": True, "height": 1080}),
     ("web-black-box", "/agents/hungry", {"height": 1080}),
     ("web-capacity", "/capacity", {"height": 640}),
     ("web-phone", "/", {"width": 390, "height": 844}),

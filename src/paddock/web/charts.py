@@ -259,7 +259,7 @@ def _bars(name: str, bins: Iterable[tuple[int, int]], colour: str) -> Options:
         "id": name,
         "name": name,
         "yAxisIndex": 1,
-        "data": [[begins_at * 1000 + middle, count] for begins_at, count in bins if count],
+        "data": [[begins_at * 1000 + middle, count] for begins_at, count in bins],
         "color": colour,
         "barWidth": 3,
         "barGap": "15%",

@@ -41,6 +41,7 @@ class Feed:
         self.changed: set[Callable[[], None]] = set()
         self._cpu_s: dict[str, tuple[float, float]] = {}
         self._stale = True  # the list of those that have ended
+        self._over = 0
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -86,8 +87,9 @@ class Feed:
     async def _look(self, *, recent: bool) -> None:
         status, runs = await self.client.status(), await self.client.runs()
         memory = await self.client.memory(recent=recent)
-        if self._stale:
-            self._stale = False
+        over = status.counts.get("ended", 0)
+        if self._stale or over != self._over:  # also those of which no event came through
+            self._stale, self._over = False, over
             self.ended = await self.client.runs(state="ended", limit=ENDED_SHOWN)
         self.status, self.runs = status, runs
         now = time.time()

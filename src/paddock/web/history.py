@@ -111,8 +111,11 @@ class History:
         return [ring.get(second) for second in seconds]
 
     def bins(self, kind: int) -> list[tuple[int, int]]:
-        since = self.now - SECONDS
-        return [(b.begins_at, b.counts[kind]) for b in sorted(self._bins) if b.begins_at > since]
+        """All that charts show, also where nothing was: bars that are far apart are drawn wide."""
+        seconds = self.seconds()
+        known = {kept.begins_at: kept.counts[kind] for kept in self._bins}
+        first = -(-seconds[0] // BIN_S) * BIN_S
+        return [(at, known.get(at, 0)) for at in range(first, seconds[-1] + 1, BIN_S)]
 
     def largest(self, count: int, seconds: Sequence[int]) -> list[str]:
         """Whose use was the largest on the whole, of those that were seen."""
