@@ -192,6 +192,11 @@ def test_an_agent_is_killed_after_a_question(sight: Sight) -> None:
     expect(page.locator(".pd-dialog")).to_have_count(0)
     assert view_of(sight, run).state == "running"
     page.get_by_role("button", name="Kill", exact=True).click()
+    # The question stays, though the buttons behind it are made anew.
+    sight.house.paddock("priority", run, "low")
+    expect(page.locator(".pd-actions").first).to_have_attribute(
+        "data-allowed", re.compile("low"), timeout=LATE_MS
+    )
     page.locator(".pd-dialog").get_by_role("button", name="Kill").click()
     expect(page.locator(".pd-title .pd-chip")).to_have_text("cancelled", timeout=LATE_MS)
     assert view_of(sight, run).outcome == "cancelled"

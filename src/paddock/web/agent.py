@@ -47,6 +47,7 @@ class AgentPage:
                 self._story = box("pd-scroll")
             with card("Black box", classes="box") as self._box_note:
                 self._black_box = box("pd-facts")
+        self._questions = box("")
         self._refresh_head()
         self._follow()
         ui.timer(EVERY_S, self.refresh)
@@ -175,17 +176,22 @@ class AgentPage:
         await attempt(work, done)
 
     async def _retry(self) -> None:
-        try:
-            again = await self._feed.client.retry(self._run.id, environment=environment()[0])
-        except (ClientError, OSError) as error:
-            ui.notify(str(error), type="negative", position="top", multi_line=True)
-            return
-        ui.navigate.to(f"/agents/{again.runs[0].id}")
+        made: list[str] = []
+
+        async def again() -> None:
+            ask = self._feed.client.retry(self._run.id, environment=environment()[0])
+            made.extend(run.id for run in (await ask).runs)
+
+        page = ui.context.client
+        if await attempt(again(), "Once more"):
+            with page:
+                ui.navigate.to(f"/agents/{made[0]}")
 
     def _ask_kill(self, *, force: bool) -> None:
         client, run = self._feed.client, self._run
         how = "at once, with no time to clean up" if force else "and everything it started"
-        with ui.dialog() as dialog, box("pd-card pd-dialog"):
+        # Not where the button is: buttons change with what the run does, and a question stays.
+        with self._questions, ui.dialog() as dialog, box("pd-card pd-dialog"):
             with box("", "h2"):
                 text(f"Kill {safe(run.name)}?")
             text(f"It is stopped {how}.", "pd-dim")

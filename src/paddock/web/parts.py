@@ -214,10 +214,13 @@ def button(words: str, do: Callable[[], Any], *, kind: str = "") -> Element:
 
 async def attempt(work: Awaitable[Any], done: str) -> bool:
     """Something asked of the daemon; a word says what came of it."""
+    page = ui.context.client  # the button that was pressed may be gone by then
     try:
         await work
     except (ClientError, OSError) as error:
-        ui.notify(str(error), type="negative", position="top", multi_line=True)
+        with page:
+            ui.notify(str(error), type="negative", position="top", multi_line=True)
         return False
-    ui.notify(done, type="positive", position="top")
+    with page:
+        ui.notify(done, type="positive", position="top")
     return True
