@@ -35,7 +35,7 @@ def opening_s(path: Path) -> float:
 
 
 def main() -> int:
-    with tempfile.TemporaryDirectory(dir=".") as directory:
+    with tempfile.TemporaryDirectory(prefix=".bench-", dir=".") as directory:
         path, empty = Path(directory) / "state/paddock.db", Path(directory) / "empty/paddock.db"
         store = open_store(path)
         rows = fill(store, agents=AGENTS, until_at=UNTIL_AT)
