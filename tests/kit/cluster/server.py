@@ -20,6 +20,7 @@ from tests.kit.cluster.objects import (
     JOB,
     POD,
     QUOTA,
+    VOLUME,
     Kind,
     Object,
     Refusal,
@@ -43,6 +44,7 @@ class Api:
     def __init__(self, shelves: Shelves, kubelet: Kubelet) -> None:
         self.shelves, self.kubelet = shelves, kubelet
         self.trouble = Trouble()
+        self._counting = False
         self.calls: Counter[str] = Counter()  # "verb plural[/sub]" → how often
         self.kinds: dict[tuple[str, str], Kind] = {kind.family: kind for kind in BUILT_IN}
         self.versions: dict[tuple[str, str, str], Object] = {}  # served, of custom ones: schema
@@ -54,6 +56,9 @@ class Api:
         self.app = Starlette(routes=routes)
 
     def _heard(self, what: str, kind: Kind, found: Object) -> None:
+        if kind in (POD, VOLUME, QUOTA) and not self._counting:
+            self._counting = True
+            asyncio.get_running_loop().call_soon(self._count)
         if kind.family != CRD.family:
             return
         spec = found["spec"]
@@ -73,6 +78,14 @@ class Api:
             namespaced=spec["scope"] == "Namespaced",
             has_status="status" in storage.get("subresources", {}),
         )
+
+    def _count(self) -> None:
+        """What is used is in the quotas' own status, for who watches them."""
+        self._counting = False
+        for quota in list(self.shelves.all(QUOTA)):
+            shown = self._quota_status(quota)["status"]
+            if quota.get("status") != shown:
+                self.shelves.change(QUOTA, quota, status=shown)
 
     async def _version(self, _: Request) -> Response:
         if self.trouble.down:

@@ -69,14 +69,12 @@ class Deeds:
             await self.end(life)
 
     async def _has_no_room(self, life: Life, launch: Launch) -> bool:
-        """Told, where it is so: it waits, or can never be."""
+        """Told, where it is so: it waits."""
         asked = asked_of_quota(launch, self._settings)
         name = self._settings.priority_classes.get(launch.priority)
         lines = await self._lines(name)
-        if (never := never_fits(asked, lines)) is not None:
-            self._telling.failed(life, never, permanent=True)
-            return True
-        if (short := short_of(asked, lines)) is not None:
+        short = never_fits(asked, lines) or short_of(asked, lines)
+        if short is not None:  # also for ever: a quota can be raised
             self._telling.put_off(life, short, retry_s=QUOTA_RETRY_S)
             self._quotas = None
             return True

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Final
 
 from paddock.cluster import labels as n
@@ -22,6 +22,7 @@ from paddock.drivers.kubernetes.deeds import Deeds
 from paddock.drivers.kubernetes.gauging import Gauge
 from paddock.drivers.kubernetes.life import Life, Tell
 from paddock.drivers.kubernetes.manifests import Names
+from paddock.drivers.kubernetes.reading import ending_of_job
 from paddock.drivers.kubernetes.seeing import Seeing
 from paddock.drivers.kubernetes.settings import KubernetesSettings
 from paddock.drivers.kubernetes.telling import Telling
@@ -57,6 +58,7 @@ class KubernetesDriver:
         self._instance = instance
         self._expect, self._written = expect, written
         self._names = Names(instance)
+        self.wants: Callable[[Attempt], bool] = lambda _: True  # of those that have ended
         self._lives: dict[Attempt, Life] = {}
         self._by_job: dict[str, Life] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -91,6 +93,10 @@ class KubernetesDriver:
         await asyncio.gather(*tasks, return_exceptions=True)
         self._lives.clear()
         self._by_job.clear()
+
+    def pods(self) -> Iterable[Object]:
+        """As last seen, also those that are over."""
+        return self._pods.known.values()
 
     async def settled(self) -> None:
         """Until nothing that was asked of the API is under way; the watches go on."""
@@ -225,6 +231,8 @@ class KubernetesDriver:
             attempt = attempt_in(job)
             if attempt is None or attempt in self._lives:
                 continue
+            if ending_of_job(job) is not None and not self.wants(attempt):
+                continue  # kept for people to look at
             life = Life(attempt, name, self._names.mark(attempt), tell, created=True)
             notes = job["metadata"].get("annotations", {})
             life.limit_bytes = int(notes.get(n.LIMIT, "0"))

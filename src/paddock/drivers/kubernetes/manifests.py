@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -21,6 +22,7 @@ from paddock.ports import Launch
 Object = dict[str, Any]
 
 WORKSPACE: Final = "/workspace"
+OWNER_LABEL: Final = "owner"  # the object that a Job and a volume go with, as JSON
 SCRATCH: Final = "/tmp"
 ASKS: Final = "/paddock/asks"
 SIGNS: Final = f"{SCRATCH}/paddock"
@@ -102,7 +104,13 @@ def claim_of(launch: Launch, names: Names, settings: KubernetesSettings) -> Obje
         spec["storageClassName"] = settings.storage_class
     run = launch.attempt.run
     meta = {"name": names.volume(run), "labels": names.labels(run)}
-    return {"metadata": meta, "spec": spec}
+    return {"metadata": meta | _owners(launch), "spec": spec}
+
+
+def _owners(launch: Launch) -> Object:
+    """What it goes with, where that is an object of the cluster."""
+    owner = launch.labels.get(OWNER_LABEL)
+    return {"ownerReferences": [json.loads(owner)]} if owner else {}
 
 
 def job_of(launch: Launch, names: Names, settings: KubernetesSettings) -> Object:
@@ -122,7 +130,12 @@ def job_of(launch: Launch, names: Names, settings: KubernetesSettings) -> Object
     }
     disrupted = {"type": "DisruptionTarget", "status": "True"}
     return {
-        "metadata": {"name": names.job(attempt), "labels": labels, "annotations": notes},
+        "metadata": {
+            "name": names.job(attempt),
+            "labels": labels,
+            "annotations": notes,
+            **_owners(launch),
+        },
         "spec": {
             "backoffLimit": 0,
             "completions": 1,

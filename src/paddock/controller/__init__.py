@@ -1,0 +1,1 @@
+"""The same loop, in a cluster: AgentRuns are the fleet, a Lease says who leads, quotas are room."""

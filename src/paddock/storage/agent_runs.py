@@ -1,0 +1,261 @@
+"""The fleet in the API server: each run's record is in the status of its AgentRun.
+
+What must survive a leader is where every run stands, and that is written before it is acted on.
+What may be learned again (groups, breakers, stories) lives as long as the leader does.
+There is no transaction over two objects: what ends a run is written after what that sets free, so
+that whoever reads half of it finds nothing that waits for an end that was told already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+
+from msgspec.structs import replace
+
+from paddock.cluster.client import AGENT_RUN, Api, ClusterTrouble, Object, Refused
+from paddock.core.fleet import Change
+from paddock.core.run import Ended, Outcome, Queued, Run, Running, StepDone
+from paddock.ports import Recipe, Step
+
+from . import codec
+from .errors import StoreError
+from .memory import MemoryStore
+
+T = TypeVar("T")
+AT_ONCE: Final = 16
+PATIENCE_S: Final = 15.0
+LONGEST_BECAUSE: Final = 500
+FORMAT: Final = 1
+
+
+class Deposed(StoreError):
+    """Another leader has written: this one must not."""
+
+
+class ApiSilent(StoreError):
+    """Nobody answers; nothing was lost, and it is tried again."""
+
+
+class AgentRunStore(MemoryStore):
+    """`names`: of the AgentRun behind each run that is known here."""
+
+    def __init__(self, api: Api, *, term: int, deposed: Callable[[], None]) -> None:
+        super().__init__()
+        self._api, self._term, self._deposed = api, term, deposed
+        self._loop = asyncio.get_running_loop()
+        self.names: dict[str, str] = {}
+        self._versions: dict[str, str] = {}
+        self._done: dict[str, list[StepDone]] = {}
+        self._halted = False
+        self._asking: Future[Any] | None = None
+        self.told: dict[str, str] = {}  # why a run waits, as its status says
+
+    # -- reading --------------------------------------------------------------------------
+
+    def take_up(self, found: Mapping[str, Object], recipes: Mapping[str, Recipe]) -> list[str]:
+        """The runs that earlier leaders remembered; the ids of those that nobody did."""
+        runs, fresh = {}, []
+        for run_id, one in found.items():
+            self.names[run_id] = one["metadata"]["name"]
+            record = one.get("status", {}).get("record")
+            if record is None:
+                fresh.append(run_id)
+                continue
+            self._versions[run_id] = one["metadata"]["resourceVersion"]
+            runs[run_id], self._done[run_id] = run_in(record)
+        settled = [_without_met_needs(run, runs) for run in runs.values()]
+        changes = tuple(Change(run, None, "remembered") for run in settled)
+        at = max((run.state.since_at for run in settled), default=0.0)
+        known = {run.id: recipes[run.id] for run in settled if run.id in recipes}
+        done = tuple(one for each in self._done.values() for one in each)
+        super().remember_many((Step(at=at, changes=changes, recipes=known, steps_done=done),))
+        return fresh
+
+    # -- writing --------------------------------------------------------------------------
+
+    def remember_many(
+        self, steps: Sequence[Step], *, meanwhile: Callable[[], None] | None = None
+    ) -> None:
+        """In the store's thread; the loop does the asking."""
+        last: dict[str, tuple[Run, str]] = {}
+        for step in steps:
+            for change in step.changes:
+                last[change.run.id] = change.run, change.because
+            for done in step.steps_done:
+                self._done.setdefault(done.run, []).append(done)
+        for wave in _waves(last):
+            self._in_loop(self._write(wave))
+        super().remember_many(steps, meanwhile=meanwhile)
+
+    def _in_loop(self, work: Coroutine[Any, Any, T]) -> T:
+        if self._halted:
+            work.close()
+            raise Deposed("this leader does not lead any more")
+        self._asking = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            found: T = self._asking.result()
+        except CancelledError:
+            raise Deposed("this leader does not lead any more") from None
+        return found
+
+    def halt(self) -> None:
+        """From now on nothing is written, also nothing that is under way."""
+        self._halted = True
+        if self._asking is not None:
+            self._asking.cancel()
+
+    async def _write(self, wave: Sequence[tuple[Run, str]]) -> None:
+        turn = asyncio.Semaphore(AT_ONCE)
+
+        async def one(run: Run, because: str) -> None:
+            async with turn:
+                await self._put_status(run, because)
+
+        found = await asyncio.gather(*(one(*each) for each in wave), return_exceptions=True)
+        for error in found:
+            if isinstance(error, BaseException):
+                raise error
+
+    async def _put_status(self, run: Run, because: str) -> None:
+        """By the version that was last seen: who writes an old one has been deposed, or somebody
+        changed the spec meanwhile."""
+        name = self.names.get(run.id)
+        if name is None:
+            return
+        status = status_of(run, because, self._done.get(run.id, ()), term=self._term)
+        self.told[run.id] = status["because"]
+        for _ in range(20):
+            meta = {}
+            if run.id in self._versions:
+                meta = {"metadata": {"resourceVersion": self._versions[run.id]}}
+            try:
+                kept = await self._patch(name, {**meta, "status": status})
+            except Refused as refused:
+                if refused.code == 404:
+                    self.names.pop(run.id, None)  # deleted: nobody asks for it any more
+                    return
+                if refused.code != 409:
+                    raise StoreError(f"AgentRun {name} cannot be written: {refused}") from None
+                await self._look_again(run.id, name)
+            else:
+                self._versions[run.id] = kept["metadata"]["resourceVersion"]
+                return
+        raise ApiSilent(f"AgentRun {name} is changed by others all the time")
+
+    async def _look_again(self, run: str, name: str) -> None:
+        found = await self._asked(lambda: self._api.get(AGENT_RUN, name, patience_s=PATIENCE_S))
+        if found.get("status", {}).get("term", 0) > self._term:
+            self._deposed()
+            raise Deposed(f"AgentRun {name} was written by a later leader")
+        self._versions[run] = found["metadata"]["resourceVersion"]
+
+    async def _patch(self, name: str, patch: Object) -> Object:
+        api = self._api
+        return await self._asked(
+            lambda: api.patch(AGENT_RUN, name, patch, status=True, patience_s=PATIENCE_S)
+        )
+
+    async def _asked(self, do: Callable[[], Awaitable[T]]) -> T:
+        try:
+            return await do()
+        except ClusterTrouble as trouble:
+            raise ApiSilent(str(trouble)) from None
+
+    async def tell(self, run: str, because: str) -> None:
+        """Why it waits, for people: no version, and no harm if it is lost."""
+        name = self.names.get(run)
+        if name is None or self.told.get(run) == because:
+            return
+        self.told[run] = because
+        kept = await self._patch(name, {"status": {"because": because[:LONGEST_BECAUSE]}})
+        self._versions[run] = kept["metadata"]["resourceVersion"]
+
+    async def refuse(self, name: str, because: str, outcome: str) -> None:
+        """One that was never a run: its end is all there is to tell."""
+        status = {"state": "ended", "outcome": outcome, "because": because[:LONGEST_BECAUSE]}
+        try:
+            await self._patch(name, {"status": {**status, "term": self._term}})
+        except Refused as refused:
+            if refused.code != 404:
+                raise StoreError(f"AgentRun {name} cannot be written: {refused}") from None
+
+
+# -- records --------------------------------------------------------------------------------------
+
+
+def status_of(run: Run, because: str, done: Iterable[StepDone], *, term: int) -> Object:
+    state = run.state
+    ended = state if isinstance(state, Ended) else None
+    found: Object = {
+        "state": codec.state_word(state),
+        "outcome": None if ended is None else str(ended.outcome),
+        "because": (because if ended is None else ended.because)[:LONGEST_BECAUSE],
+        "attempt": run.attempts,
+        "exitCode": None if ended is None else ended.exit_code,
+        "term": term,
+        "record": record_of(run, done),
+    }
+    if isinstance(state, Running):
+        found["startedAt"] = _time(state.since_at)
+    if ended is not None:
+        found["endedAt"] = _time(ended.since_at)
+    return found
+
+
+def record_of(run: Run, done: Iterable[StepDone]) -> str:
+    spec, word, state, counts, *_ = codec.run_row(run)
+    steps = [json.loads(codec.pack(one)) for one in done]
+    known = {"format": FORMAT, "spec": json.loads(spec), "word": word, "steps_done": steps}
+    known |= {"state": json.loads(state), "counts": json.loads(counts)}
+    return json.dumps(known, separators=(",", ":"))
+
+
+def run_in(record: str) -> tuple[Run, list[StepDone]]:
+    """Of this version or an older one; of a newer one only what is known here is read."""
+    try:
+        known = json.loads(record)
+        parts = (known["spec"], known["state"], known["counts"])
+        spec, state, counts = map(json.dumps, parts)
+        run = codec.run_of((spec, known["word"], state, counts))
+        done = [codec.unpack(json.dumps(one), StepDone) for one in known.get("steps_done", [])]
+    except (ValueError, KeyError, TypeError, codec.Broken) as error:
+        raise StoreError(f"the record of an AgentRun cannot be read: {error}") from None
+    return run, done
+
+
+def _waves(last: Mapping[str, tuple[Run, str]]) -> Iterable[Sequence[tuple[Run, str]]]:
+    """Who goes on first, then who is skipped for another's end, then the ends."""
+    going, skipped, ending = [], [], []
+    for each in last.values():
+        state = each[0].state
+        if not isinstance(state, Ended):
+            going.append(each)
+        elif state.outcome is Outcome.SKIPPED:
+            skipped.append(each)
+        else:
+            ending.append(each)
+    return [wave for wave in (going, skipped, ending) if wave]
+
+
+def _without_met_needs(run: Run, runs: Mapping[str, Run]) -> Run:
+    """A need may have ended in the very moment that its leader died."""
+    state = run.state
+    if not isinstance(state, Queued) or not state.unmet:
+        return run
+    met = {
+        need
+        for need in state.unmet
+        if need in runs
+        and isinstance(ended := runs[need].state, Ended)
+        and ended.outcome is Outcome.SUCCEEDED
+    }
+    return replace(run, state=replace(state, unmet=state.unmet - met)) if met else run
+
+
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
