@@ -23,6 +23,7 @@ from paddock.supervisor.stepping import RESUME_LABEL, STEPS_LABEL, Part, resume_
 from paddock.wire.run_request import RunRequest, Step, memory_high_bytes, stages
 from paddock.wire.views import Submit
 
+from .in_clusters import IN_CLUSTERS
 from .presets import OF_THE_RUN
 from .problems import Declined, bad_request, refused
 from .repositories import labels_of, variables_of
@@ -36,6 +37,7 @@ HIGH_LABEL: Final = "memory_high"  # in bytes
 REHEARSAL_LABEL: Final = "rehearsal"  # its program is a stand-in's, and goes with the rehearsal
 TOOLS_LABEL: Final = "tools"  # commands with walls of their own: [share, walls], as JSON
 LONGEST_PATH: Final = 4096
+NOBODY: Final[Mapping[str, str]] = {}
 NO_AGENTS: Final[Mapping[str, Agent]] = {}
 # What marks the agent that submits must not mark what it submits; these two only say where
 # paddock is and how it is to be used, and an agent may submit, too.
@@ -84,12 +86,16 @@ def recipe_of(
     # Runs without variables of their own share one table: ten thousand copies would be 50 MB.
     own = {**request.env, **variables_of(request)} if request.repo else request.env
     environment = {**of.environment, **own} if own else of.environment
+    labels = _labels(request, of, defaults) | _work(request, agents) | {DRIVER_LABEL: driver}
+    if driver == IN_CLUSTERS:  # where the submitter's environment means nothing
+        environment = own
+        labels |= {"complexity": request.complexity} if request.complexity else {}
     return Recipe(
         command=request.command or request.steps[0].command,
         directory=of.directory if request.dir is None else _path(request.dir),
         environment=environment,
         stdin=of.stdin if request.stdin else None,
-        labels=_labels(request, of, defaults) | _work(request, agents) | {DRIVER_LABEL: driver},
+        labels=labels,
     )
 
 
@@ -169,12 +175,19 @@ def not_held(requests: Sequence[RunRequest], driver: Driver) -> str | None:
     return f"{' and '.join(names)} will not be held: the driver {driver_name} has no walls"
 
 
-def driver_of(request: RunRequest, usual: str, default: str, known: Collection[str]) -> str:
+def driver_of(
+    request: RunRequest,
+    usual: str,
+    default: str,
+    known: Collection[str],
+    absent: Mapping[str, str] = NOBODY,
+) -> str:
+    """`absent`: what is to be done about a driver that is not there."""
     asked = request.driver or usual
     name = default if asked == "auto" else asked
     if name not in known:
         there = " or ".join(sorted(known))
-        why = "is not there yet"
+        why = absent.get(name, "is not there")
         if name == "container":
             why = "needs podman or docker, and neither is installed"
         raise bad_request(f"{request.name}: the driver {name} {why}; use {there}")

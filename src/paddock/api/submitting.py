@@ -32,6 +32,7 @@ from .bodies import MIB
 from .defaults import Given
 from .desk import PATIENCE_S, Desk
 from .ids import Found, find_ids, id_of
+from .in_clusters import in_cluster
 from .installed import check_installed
 from .preflight import too_many
 from .presets import Filled, filled, uses_preset
@@ -282,10 +283,15 @@ def _spec(
     supervisor, given = desk.supervisor, looked.given[request.performance_profile]
     factor = looked.factor(request)
     policy, drivers = supervisor.fleet.policy.timeouts, supervisor.drivers
-    driver = r.driver_of(request, given.run.driver, supervisor.default_driver, drivers)
-    hard_wall = drivers[driver].guarantees.hard_memory_wall
+    default, absent = supervisor.default_driver, supervisor.absent
+    driver = r.driver_of(request, given.run.driver, default, drivers, absent)
+    known = drivers[driver].guarantees
+    if known.away:
+        request = in_cluster(request, getattr(drivers[driver], "tiers", ()))
     project = desk.projects.name(request.dir or str(of.directory))
-    spec = to_spec(request, given.run, ids=ids, hard_wall=hard_wall, project=project)
+    spec = to_spec(request, given.run, ids=ids, hard_wall=known.hard_memory_wall, project=project)
+    if known.away:
+        spec = structs.replace(spec, away=True)
     if spec.hard_timeout_s is None and given.simple_s != policy.simple_s:
         # The core guesses by the daemon's settings; these are the project's or the profile's.
         spec = structs.replace(spec, simple_s=given.simple_s)
@@ -350,7 +356,8 @@ def _preflight(desk: Desk, body: Submit, looked: Looked, plan: Plan) -> None:
     unheld = r.not_held(body.runs, desk.supervisor.drivers[desk.supervisor.default_driver])
     if unheld is not None:
         plan.notes.append(unheld)
-    problem = too_many(plan.specs, desk.supervisor.fleet.policy)
+    here = [spec for spec in plan.specs if not spec.away]
+    problem = too_many(here, desk.supervisor.fleet.policy)
     if problem is None:
         return
     sentence, level = problem

@@ -33,6 +33,7 @@ COMMANDS: Final = {
     "freeze": Entry("paddock.cli.freeze", "Stop a run where it is, until it is thawed."),
     "host": Entry("paddock.cli.host", "The machine: show its memory and load, prepare it."),
     "kill": Entry("paddock.cli.kill", "Stop runs and everything they started."),
+    "kubernetes": Entry("paddock.cli.kubernetes", "The same fleet on a Kubernetes cluster."),
     "lease": Entry("paddock.cli.lease", "Heavy commands take turns on the whole machine."),
     "logs": Entry("paddock.cli.logs", "What a run wrote, and goes on to write."),
     "ls": Entry("paddock.cli.ls", "The runs."),

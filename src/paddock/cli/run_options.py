@@ -83,7 +83,7 @@ _OPTIONS: Final[tuple[Callable[..., Any], ...]] = (
     click.option("--env", metavar="K=V", multiple=True, help="A variable; repeatable."),
     click.option("--stdin", is_flag=True, help="It reads what comes in here [default: nothing]."),
     _option("on-end", "CMD", "A shell command when it has ended, as a notification."),
-    _choice("driver", DRIVERS, "Where it lives [default: configured, auto]; kubernetes: not yet."),
+    _choice("driver", DRIVERS, "Where it lives [default: configured, auto]."),
     _option("performance-profile", "NAME", "tiny, low, medium, high, host or one of your own."),
     click.option("--strict", is_flag=True, help="Refuse instead of reducing what was asked for."),
 )

@@ -17,6 +17,7 @@ from .settings import HOST_WIDE, SECTIONS, SETTINGS, Setting
 SECTION_ABOUT: Final = {
     "performance": "Agents at once, times, logs, repositories.",
     "sandbox": "The walls round each agent.",
+    "kubernetes": "Agents of the driver `kubernetes`: which cluster, and in what.",
     "ladder": "What is done as memory fills. The steps rise; the target is below preempt.",
     "queue": "Runs that wait.",
     "breaker": "When a group of runs that keeps failing is held back.",

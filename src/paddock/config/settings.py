@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar, cast
 
 from paddock.core.units import GIB, MIB, PIB
 
+from .cluster_settings import OF_CLUSTERS
 from .kinds import (
     Choice,
     Duration,
@@ -322,8 +323,9 @@ REPORT_KEEP: Final = Setting(
     "So many are kept, the newest.",
 )
 
-SETTINGS: Final[tuple[Setting[Any], ...]] = tuple(
-    value for value in list(globals().values()) if isinstance(value, Setting)
+SETTINGS: Final[tuple[Setting[Any], ...]] = (
+    *(value for value in list(globals().values()) if isinstance(value, Setting)),
+    *OF_CLUSTERS,
 )
 BY_KEY: Final[Mapping[str, Setting[Any]]] = {setting.key: setting for setting in SETTINGS}
 SECTIONS: Final = tuple(dict.fromkeys(setting.section for setting in SETTINGS))

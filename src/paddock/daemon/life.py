@@ -25,6 +25,7 @@ from paddock.core.policy import Policy
 from paddock.daemon.ballast import Ballast
 from paddock.daemon.birthplace import settle
 from paddock.daemon.capturing import take_up, usual_keeping
+from paddock.daemon.clusters import connect_cluster
 from paddock.daemon.configuration import Configuration
 from paddock.daemon.containers import connected, container_driver, left_alone
 from paddock.daemon.left_notes import keep_ladder, listened_before, listening_file
@@ -191,6 +192,9 @@ class _Daemon:
         stack.callback(self.output.close)
         await self._unless_over(take_up(self.output, self.supervisor, load_settings(None)))
         await self._connect_containers(stack)
+        known = (self.supervisor, self.drivers, self.places, self.output)
+        if (problem := await connect_cluster(stack, *known)) is not None:
+            raise CannotStart(problem)
         self.local.on_superseded = self.ending.ask
         stack.callback(self.local.close)
         stack.callback(self.grounds.close)

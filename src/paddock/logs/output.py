@@ -107,6 +107,11 @@ class OutputStore:
             at = piece.at + len(piece.data)
         return f"sha256{'' if whole else '-of-kept'}:{found.hexdigest()}"
 
+    def written(self, attempt: Attempt) -> int:
+        """So many bytes the last attempt wrote, kept or not."""
+        origin = self._ask(attempt.run, lambda shelf: shelf.origin(attempt.number), None)
+        return 0 if origin is None else self.size(attempt.run) - origin
+
     def head(self, attempt: Attempt, most: int) -> bytes:
         """What an attempt wrote first, as far as it is kept."""
         origin = self._ask(attempt.run, lambda shelf: shelf.origin(attempt.number), None)

@@ -170,7 +170,7 @@ class Hands:
             reason = f"no place for its checkpoints: {error.strerror}"
             self._tell(SpawnFailed(fleet.now, attempt, reason))
             return
-        if self.grounds is None or attempt in self._begun:
+        if self.grounds is None or attempt in self._begun or driver.guarantees.away:
             self._begin(driver, launch)
         else:
             self.grounds.lay(launch, partial(self._begin, driver))

@@ -69,6 +69,7 @@ class Supervisor:
         self.clock = clock
         self.drivers = drivers
         self.default_driver = default
+        self.absent: dict[str, str] = {}  # drivers that are not there: what is to be done about it
         self.news = News()
         self.hands = Hands(drivers, default, self.post)
         self.outcomes: Counter[str] = Counter()  # of all ended runs that the store keeps

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from paddock.cluster import labels as n
 from paddock.cluster.client import JOB, POD, Api, ClusterTrouble, Object, Refused
+from paddock.cluster.tiers import Tier
 from paddock.cluster.watching import Watch
 from paddock.core.run import Attempt, Outcome
 from paddock.drivers.attempts import unsafe
@@ -115,6 +116,11 @@ class KubernetesDriver:
             away=True,
         )
 
+    @property
+    def tiers(self) -> tuple[Tier, ...]:
+        """One's own, before those that are built in."""
+        return self.settings.tiers
+
     # -- beginning ------------------------------------------------------------------------
 
     def start(self, launch: Launch, tell: Tell) -> None:
@@ -130,7 +136,7 @@ class KubernetesDriver:
 
     async def _begin(self, life: Life, launch: Launch) -> None:
         problem = unsafe(launch.attempt.run)
-        if not (launch.labels.get("image") or self.settings.image):
+        if not self.settings.image:
             problem = "no image is named: set kubernetes.image to one that has the agent's program"
         if problem is not None:
             self._telling.failed(life, problem, permanent=True)

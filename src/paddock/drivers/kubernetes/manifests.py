@@ -182,7 +182,7 @@ def _pod_spec(launch: Launch, names: Names, settings: KubernetesSettings) -> Obj
 def _container(launch: Launch, names: Names, settings: KubernetesSettings) -> Object:
     found: Object = {
         "name": n.CONTAINER,
-        "image": launch.labels.get("image") or settings.image,
+        "image": settings.image,
         "command": ["/bin/sh", "-c", entry(), "paddock-entry"],
         "args": list(launch.command),
         "workingDir": WORKSPACE,
