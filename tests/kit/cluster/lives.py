@@ -61,7 +61,7 @@ class Log:
                 self.stamped += f"{stamp} ".encode()
             self.data += line
             self.stamped += line
-        self._ring()
+        self.ring()
 
     def _stamp(self) -> str:
         self._last_ns = max(time.time_ns(), self._last_ns + 1)
@@ -77,9 +77,9 @@ class Log:
 
     def close(self) -> None:
         self.over = True
-        self._ring()
+        self.ring()
 
-    def _ring(self) -> None:
+    def ring(self) -> None:
         self.more.set()
         self.more = asyncio.Event()
 

@@ -45,6 +45,7 @@ class Api:
         self.shelves, self.kubelet = shelves, kubelet
         self.trouble = Trouble()
         self._counting = False
+        self._log_epoch = 0
         self.calls: Counter[str] = Counter()  # "verb plural[/sub]" → how often
         self.kinds: dict[tuple[str, str], Kind] = {kind.family: kind for kind in BUILT_IN}
         self.versions: dict[tuple[str, str, str], Object] = {}  # served, of custom ones: schema
@@ -270,10 +271,14 @@ class Api:
         stamped = query.get("timestamps", "").lower() == "true"
         begin = log.since(query.get("sinceTime"))
 
+        epoch = self._log_epoch
+
         async def stream() -> AsyncIterator[bytes]:
             source, at = (log.stamped, begin) if stamped else (log.data, 0)
             while True:
                 more = log.more
+                if self._log_epoch != epoch:
+                    raise ConnectionResetError("the log breaks off")
                 if at < len(source):
                     data, at = bytes(source[at:]), len(source)
                     yield data
@@ -283,6 +288,12 @@ class Api:
                     await more.wait()
 
         return StreamingResponse(stream(), media_type="text/plain")
+
+    def break_logs(self) -> None:
+        """Every line that is open breaks off, as when a node's proxy is restarted."""
+        self._log_epoch += 1
+        for log in self.kubelet.logs.values():
+            log.ring()
 
     def _metrics(self, namespace: str) -> Object:
         items = []

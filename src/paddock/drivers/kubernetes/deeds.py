@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from dataclasses import replace
 from typing import Final
 
 from paddock.cluster import labels as n
@@ -65,6 +66,7 @@ class Deeds:
             self._refused(life, refused)
             return
         life.created = True
+        self._count(launch)
         if life.is_killed():
             await self.end(life)
 
@@ -86,6 +88,13 @@ class Deeds:
             found, _ = await self._api.list(QUOTA, patience_s=PATIENCE_S)
             self._quotas = now, lines_of(found, priority_class)
         return self._quotas[1]
+
+    def _count(self, launch: Launch) -> None:
+        """What was just asked for is in no status yet."""
+        if self._quotas is not None:
+            asked, (at, lines) = asked_of_quota(launch, self._settings), self._quotas
+            lines = [replace(one, used=one.used + asked.get(one.resource, 0)) for one in lines]
+            self._quotas = at, lines
 
     async def _create_once(self, kind: Kind, wanted: Object) -> None:
         """There already: it is ours, by its name. Unless it is about to go."""

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from paddock.cluster.client import JOB, POD, Api, ClusterTrouble, Object, Refused
+from paddock.cluster.client import JOB, POD, Api, Object, Refused
 from paddock.cluster.labels import JOB_NAME
 from paddock.cluster.watching import DELETED, Watch
 from paddock.core.run import Attempt
@@ -131,23 +131,24 @@ class Seeing:
         facts = {"limit_bytes": life.limit_bytes, "mark": life.mark}
         ending = ending_of(pod, job, **facts)  # type: ignore[arg-type]
         if _needs_a_reason(life, ending):
-            job = await self._explained(life) or job
-            ending = ending_of(pod, job, **facts)  # type: ignore[arg-type]
+            found = await self._explained(life)
+            ending = ending_of(pod, found or job, **facts)  # type: ignore[arg-type]
+            if found is None and ending.stop is None:
+                ending = Ending(lost="its Job was removed by somebody else")
         self._telling.ended(life, ending)
 
     async def _explained(self, life: Life) -> Object | None:
-        """Killed, and not by us: its Job knows more, a moment later than its pod."""
+        """Killed, and not by us: its Job knows more, a moment later than its pod. None: it is gone."""
         give_up_at = asyncio.get_running_loop().time() + WHY_S
-        job = None
-        while asyncio.get_running_loop().time() < give_up_at:
+        while True:
             try:
-                job = await self._api.get(JOB, life.job, patience_s=WHY_S)
-            except (Refused, ClusterTrouble):
-                return job
-            if ending_of_job(job) is not None:
+                job = await self._api.get(JOB, life.job)
+            except Refused:
+                return None
+            late = asyncio.get_running_loop().time() > give_up_at
+            if late or ending_of_job(job) is not None:
                 return job
             await asyncio.sleep(WHY_LOOK_S)
-        return job
 
 
 def _needs_a_reason(life: Life, ending: Ending) -> bool:
