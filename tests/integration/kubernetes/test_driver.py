@@ -60,7 +60,8 @@ class Ranch:
 
     async def hear(self, kind: type[E], attempt: Attempt, within_s: float = 60.0) -> E:
         def found() -> list[E]:
-            return [e for e in self.heard if isinstance(e, kind) and e.attempt == attempt]  # type: ignore[attr-defined]
+            of_kind = [event for event in self.heard if isinstance(event, kind)]
+            return [event for event in of_kind if getattr(event, "attempt", None) == attempt]
 
         await self.until(lambda: bool(found()), within_s)
         return found()[0]

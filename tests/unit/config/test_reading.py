@@ -29,7 +29,7 @@ from tests.unit.config.files import mistakes_in, settings
         (
             "zebra: 1",
             "user.yaml:1: zebra: found an unknown key; allowed: agents, breaker, cost, "
-            "ladder, performance, performance_profile, profiles, queue, report, sandbox",
+            "kubernetes, ladder, performance, performance_profile, profiles, queue, report, sandbox",
         ),
         (
             "performance: {agent_timeout: 30}",

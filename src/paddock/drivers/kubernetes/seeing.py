@@ -138,7 +138,7 @@ class Seeing:
         self._telling.ended(life, ending)
 
     async def _explained(self, life: Life) -> Object | None:
-        """Killed, and not by us: its Job knows more, a moment later than its pod. None: it is gone."""
+        """Killed, and not by us: its Job knows more, a moment later. None: it is gone."""
         give_up_at = asyncio.get_running_loop().time() + WHY_S
         while True:
             try:
