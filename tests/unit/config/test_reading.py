@@ -28,8 +28,8 @@ from tests.unit.config.files import mistakes_in, settings
         ),
         (
             "zebra: 1",
-            "user.yaml:1: zebra: found an unknown key; allowed: agents, breaker, cost, "
-            "kubernetes, ladder, performance, performance_profile, profiles, queue, report, sandbox",
+            "user.yaml:1: zebra: found an unknown key; allowed: agents, breaker, cost, kubernetes, "
+            "ladder, performance, performance_profile, profiles, queue, report, sandbox",
         ),
         (
             "performance: {agent_timeout: 30}",
