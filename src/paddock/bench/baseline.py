@@ -150,11 +150,11 @@ def _outcome(found: Sequence[Outcome], undone: Sequence[str]) -> str:
 def _said(work: Work, row: Sequence[Cell]) -> list[str]:
     """Measured against expected, and what walls and containers add."""
     bare = row[0]
-    peaks = [cell.figures[1].middle for cell in row]
-    said = [f"{work.told or work.name}: peak {format_size(round(max(peaks) * MIB))}"]
+    peak = max(cell.figures[1].middle for cell in row[1:])  # where the kernel itself counts
+    said = [f"{work.told or work.name}: peak {format_size(round(peak * MIB))}"]
     if work.expected_mib is not None:
         low, high = work.expected_mib
-        said[0] += f" (S0 expected {format_size(low << 20)} to {format_size(high << 20)})"
+        said[0] += f" (expected: {format_size(low << 20)} to {format_size(high << 20)})"
     for cell in row[1:]:
         ratio = cell.figures[0].middle / bare.figures[0].middle
         more = (cell.figures[1].middle - bare.figures[1].middle) * MIB

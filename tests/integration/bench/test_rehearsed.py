@@ -38,7 +38,7 @@ def test_an_agent_does_the_work_of_the_matrix(yard: Yard, programs: Path) -> Non
     assert walls.verdict.startswith("ended well; ")
     assert figure(walls, "peak") > 8
     assert found.verdicts[0].startswith("claude, small fix, one file: peak ")
-    assert "(S0 expected 512 MiB to 1 GiB)" in found.verdicts[0]
+    assert "(expected: 512 MiB to 1 GiB)" in found.verdicts[0]
 
 
 def test_one_that_leaves_its_work_has_shown_nothing(yard: Yard, programs: Path) -> None:
