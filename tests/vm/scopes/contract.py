@@ -14,7 +14,7 @@ from tests.contract.drivers.bed import Bed, MakeBed
 from tests.contract.drivers.conftest import bed_on
 from tests.contract.drivers.test_driver_contract import *  # noqa: F403
 from tests.kit.walls import WalledStable
-from tests.vm.test_driver_contract import PATIENCE_S
+from tests.vm.test_driver_contract import MANY, PATIENCE_S
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -33,6 +33,8 @@ def home() -> Home:
 def make_bed(home: Home) -> MakeBed:
     async def in_the_scope(directory: Path) -> Bed:
         stable = WalledStable(directory, wall_bytes=16 * GIB, home=home)
-        return bed_on(stable, patience_s=PATIENCE_S)
+        bed = bed_on(stable, patience_s=PATIENCE_S)
+        bed.many = MANY
+        return bed
 
     return in_the_scope
