@@ -39,12 +39,15 @@ from .units import format_duration
 
 def start(fleet: Fleet, run: Run) -> None:
     group = run.spec.group
-    fleet.set_breaker(group, breakers.with_probe(fleet.group(group).breaker, run=run.id))
+    breaker = breakers.with_probe(fleet.group(group).breaker, run=run.id)
+    fleet.set_breaker(group, breaker)
     hold = Hold(run.limit_bytes, fleet.demand.typical_bytes(group, run.limit_bytes))
     attempt = Attempt(run.id, run.attempts + 1)
     give_up_at = fleet.now + fleet.policy.timeouts.start_s
     state = Starting(fleet.now, attempt.number, hold, give_up_at)
-    run = fleet.move(run, state, "memory is free for it", attempts=attempt.number)
+    probes = isinstance(breaker, breakers.HalfOpen)
+    why = f"it probes for the breaker of {group}" if probes else "there is room for it"
+    run = fleet.move(run, state, why, attempts=attempt.number)
     fleet.actions.append(start_action(run, run.limit_bytes))
 
 

@@ -81,7 +81,9 @@ def _pass_by(fleet: Fleet, head: Run) -> None:
     """From now on others may pass it, for so long."""
     if isinstance(head.state, Queued) and head.state.passed_since_at is None:
         passed = replace(head.state, passed_since_at=fleet.now)
-        fleet.amend(head, "first in line and does not fit; others may pass", state=passed)
+        full = not head.spec.away and _full(fleet)
+        why = "and all agents allowed are at work" if full else "and does not fit; others may pass"
+        fleet.amend(head, f"first in line {why}", state=passed)
 
 
 def _in_turn(fleet: Fleet) -> Iterator[Run]:

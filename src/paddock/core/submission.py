@@ -9,6 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from msgspec.structs import replace
 
 from .actions import Refuse
+from .breaker import lets_start
 from .fleet import Fleet, outcome_of
 from .heartbeat import SHORTEST_S, Heartbeat, beat
 from .policy import Policy
@@ -48,7 +49,8 @@ def _take(fleet: Fleet, spec: RunSpec, known: Mapping[str, Outcome]) -> None:
         steps_done=spec.first_step,
         in_doubt=spec.first_in_doubt,
     )
-    fleet.add(run, "submitted")
+    free = lets_start(fleet.group(spec.group).breaker)
+    fleet.add(run, "submitted" if free else f"submitted; the breaker of {spec.group} is open")
 
 
 def cannot_ever_fit(limit_bytes: int, policy: Policy, *, away: bool = False) -> str | None:

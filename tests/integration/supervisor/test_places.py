@@ -45,10 +45,10 @@ def test_where_all_are_taken_a_run_waits_and_says_for_what(
             assert end.outcome is Outcome.SUCCEEDED and one.run("b").attempts == 1
             told = [move.because for move in stand.store.story("b")]
             assert [text.split(";")[0] for text in told[1:]] == [
-                "memory is free for it",
+                "there is room for it",
                 "all 1 workspaces are in use",
                 "there may be a workspace for it now",
-                "memory is free for it",
+                "there is room for it",
                 "the agent runs",
                 "exit code 0",
             ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paddock.core.breaker import Closed, HalfOpen, Open
-from paddock.core.events import BreakerReset
+from paddock.core.events import BreakerReset, TimePassed
 from paddock.core.run import Outcome, Priority, Queued
 from tests.kit.factories import a_policy, a_spec
 from tests.kit.yard import Yard, refusals
@@ -13,6 +13,11 @@ from tests.kit.yard import Yard, refusals
 
 def breaker(yard: Yard) -> Closed | Open | HalfOpen:
     return yard.fleet.groups["coder"].breaker
+
+
+def told_at(run: str, yard: Yard) -> list[str]:
+    """What the last step added to its story."""
+    return [change.because for change in yard.fleet.changes if change.run.id == run]
 
 
 def a_yard_that_failed(times: int, *, every_s: float = 1.0) -> Yard:
@@ -103,6 +108,27 @@ def test_after_the_cooldown_one_probe_runs_and_the_others_wait() -> None:
     assert yard.why("p1").endswith(
         "lets one probe run first (p0), or now, after `paddock breaker reset coder`"
     )
+
+
+def test_the_story_speaks_of_the_breaker_and_of_the_cap() -> None:
+    yard = a_yard_that_failed(3)
+    yard.submit(a_spec("p0"))
+    assert told_at("p0", yard) == ["submitted; the breaker of coder is open"]
+    opened = breaker(yard)
+    assert isinstance(opened, Open)
+    yard.tell(TimePassed(opened.until_at))
+    told = told_at("p0", yard)
+    yard.sample()  # which it may have waited for
+    assert [*told, *told_at("p0", yard)] == ["it probes for the breaker of coder"]
+    full = Yard(a_policy(max_agents=1))
+    full.run(a_spec("first"))
+    full.submit(a_spec("second"))
+    assert told_at("second", full) == [
+        "submitted",
+        "first in line and all agents allowed are at work",
+    ]
+    full.end("first")
+    assert told_at("second", full) == ["there is room for it"]
 
 
 def test_the_probes_success_closes_it() -> None:

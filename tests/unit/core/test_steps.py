@@ -75,7 +75,7 @@ def test_a_step_that_is_done_is_told_with_what_it_left_in_the_step_that_begins_t
     assert isinstance(yard.state("a"), Starting)
     assert [change.because for change in yard.fleet.changes] == [
         "step build is done (1 of 3); test is next",
-        "memory is free for it",
+        "there is room for it",
     ]
 
 
