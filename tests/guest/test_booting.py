@@ -16,6 +16,7 @@ from tests.kit.leaks import marked
 EXPLORE = f"""
 echo written > {PROJECT}/written-in-the-guest && echo a writable layer
 echo error output >&2
+cut -d' ' -f1 /proc/uptime >/run/guest/uptime
 grep -c Swap.*[1-9] /proc/meminfo /proc/swaps
 cat /proc/sys/kernel/hostname
 cat /sys/class/net/lo/operstate
@@ -43,13 +44,16 @@ def _a_guest_is_possible() -> None:
         pytest.skip(f"no guest: {lacking}")
 
 
-def test_output_and_exit_code_come_back_and_nothing_the_guest_wrote() -> None:
+def test_output_and_exit_code_come_back_and_nothing_the_guest_wrote(tmp_path: Path) -> None:
     heard: list[bytes] = []
-    answer = Guest().run(["sh", "-c", EXPLORE], hear=heard.append)
+    uptime = tmp_path / "uptime"
+    answer = Guest().run(["sh", "-c", EXPLORE], hear=heard.append, fetch=[("uptime", uptime)])
     assert answer.code == 7, str(answer)
     assert answer.output == HEARD
     assert b"".join(heard).decode() == HEARD
     assert not (PROJECT / "written-in-the-guest").exists()
+    # Its clock is no faster than ours, or nothing in it would have the time it is given.
+    assert float(uptime.read_text(encoding="ascii")) < answer.seconds + 1
 
 
 def test_a_guest_out_of_time_is_ended_with_its_qemu(
