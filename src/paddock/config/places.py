@@ -66,7 +66,7 @@ class Places:
 # A daemon and a keeper need no more than this of whoever started them: their secrets are none of
 # its business, and would be readable in /proc for as long as they live.
 _KEPT_VARIABLES: Final = ("HOME", "PATH", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR")
-_KEPT_FAMILIES: Final = ("LC_", "XDG_", "PYTHON", "LD_", "CONTAINERS_", "DOCKER_")
+_KEPT_FAMILIES: Final = ("LC_", "XDG_", "PYTHON", "LD_", "CONTAINER_", "CONTAINERS_", "DOCKER_")
 
 
 def plain_environment() -> dict[str, str]:

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from paddock.config.places import plain_environment
 from paddock.drivers.container.engine import EngineTrouble
 from paddock.drivers.container.engines import (
+    HOSTS,
     EngineFacts,
     facts_of_docker,
     facts_of_podman,
@@ -140,3 +142,12 @@ def test_one_on_a_socket_here_is_not_far_away_but_podmans_own_service_does_not_a
     assert far_away({}, "apple") is None
     # With it podman would be a client of that one, and would not know `system service`.
     assert local_only({"CONTAINER_HOST": "unix:///run/p.sock", "A": "b"}, "podman") == {"A": "b"}
+
+
+@pytest.mark.parametrize("name", [name for names in HOSTS.values() for name in names])
+def test_a_daemon_that_is_started_hears_of_another_machine(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without, it would take the engine that is here, and say nothing."""
+    monkeypatch.setenv(name, "ssh://me@far/run/engine.sock")
+    assert plain_environment()[name] == "ssh://me@far/run/engine.sock"
