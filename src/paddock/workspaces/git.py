@@ -60,6 +60,7 @@ _PASSED_ON: Final = (
 # Unable to create '/x/index.lock': File exists. / cannot lock ref / could not lock config file
 _LOCK_FILE: Final = re.compile(r"[Uu]nable to create '([^'\n]+\.lock)': File exists")
 _LOCKED: Final = re.compile(r"could not lock (?:config )?file|cannot lock ref .*: File exists")
+_TOO_NEW: Final = re.compile(r"unknown repository extensions? found:\s+(\S+)")
 _DUBIOUS: Final = re.compile(r"detected dubious ownership in repository at '([^'\n]+)'")
 T = TypeVar("T")
 
@@ -171,6 +172,12 @@ def failure(words: tuple[Word, ...], ended: Ended) -> GitFailed:
         return GitFailed(
             f"{path} belongs to another user, and git refuses to work in it; if you trust it: "
             f"git config --global --add safe.directory {path}",
+            told=told,
+        )
+    if match := _TOO_NEW.search(told):
+        what = "reftable" if match[1] == "refstorage" else match[1]
+        return GitFailed(
+            f"the repository uses {what}, which the git here does not know; install a newer git",
             told=told,
         )
     lock = _LOCK_FILE.search(told)

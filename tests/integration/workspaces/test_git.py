@@ -12,14 +12,14 @@ import pytest
 from paddock.workspaces import processes
 from paddock.workspaces.clones import Wanted, ensure_clone
 from paddock.workspaces.errors import GitFailed, GitTimedOut, WorkspaceError
-from paddock.workspaces.git import Git
+from paddock.workspaces.git import Git, failure
 from paddock.workspaces.guards import guarded
-from paddock.workspaces.processes import How
+from paddock.workspaces.processes import Ended, How
 from paddock.workspaces.records import Home
 from paddock.workspaces.room import Room
 from paddock.workspaces.strategy import choose
 from tests.kit import leaks
-from tests.kit.repositories import commit, git, tip, write
+from tests.kit.repositories import a_repository, commit, git, tip, write
 from tests.kit.waiting import until
 
 
@@ -285,3 +285,16 @@ def test_links_and_pipes_in_the_way_of_our_own_files_do_no_harm(
     room.release("run1")
     (judged,) = room.gc()
     assert not judged.removed and "no plain file" in judged.because
+
+
+def test_a_repository_that_this_git_is_too_old_for_is_said(tmp_path: Path) -> None:
+    """What it is that git does not know stands on a second line of what it says."""
+    repository = a_repository(tmp_path / "repository")
+    git(repository, "config", "core.repositoryformatversion", "1")
+    git(repository, "config", "extensions.newest", "1")
+    with pytest.raises(GitFailed, match="the repository uses newest, which the git here") as error:
+        Git(directory=repository).line("rev-parse", "HEAD")
+    assert len(str(error.value).splitlines()) == 1
+    said = error.value.told.replace("newest", "refstorage")
+    ended = Ended(128, b"", said.encode())
+    assert str(failure(("rev-parse",), ended)).startswith("the repository uses reftable, which")
