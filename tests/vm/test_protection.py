@@ -10,6 +10,9 @@ import pytest
 from paddock.cgroups.home import Home
 from paddock.cgroups.protection import in_the_way, protect, protected_bytes
 from paddock.cgroups.v2 import Group2
+from paddock.drivers.local.containment.choosing import read_home
+from tests.kit.house import a_house
+from tests.kit.waiting import until
 from tests.vm.cgroup import Cgroup
 from tests.vm.programs import holding
 
@@ -67,3 +70,27 @@ def test_whoever_keeps_less_further_up_is_told(cgroup: Cgroup) -> None:
     assert in_the_way(home.supervisor.path, 64 * MIB) == [str(cgroup.path)]
     cgroup.write("memory.min", 64 * MIB)
     assert in_the_way(home.supervisor.path, 64 * MIB) == []
+
+
+def test_a_daemon_keeps_memory_for_itself_and_the_doctor_says_so(tmp_path: Path) -> None:
+    with a_house(tmp_path) as house:
+        until(lambda: house.paddock("daemon", "start").returncode == 0, within_s=60)
+        told = house.told("doctor")
+        assert told["guarantees"]["keeps_daemon_memory"] is True, told
+        assert [each for each in told["problems"] if each["name"] == "daemon memory"] == []
+
+
+@pytest.mark.systemd
+def test_in_a_scope_the_doctor_says_what_is_missing_and_what_mends_it(tmp_path: Path) -> None:
+    with a_house(tmp_path) as house:
+        until(lambda: house.paddock("daemon", "start").returncode == 0, within_s=60)
+        told = house.told("doctor")
+        (hint,) = [each for each in told["problems"] if each["name"] == "daemon memory"]
+        assert hint["level"] == "hint"
+        assert hint["mend"] == "systemctl set-property system.slice MemoryMin=128M"
+        home = read_home(house.places.keeper)
+        assert home is not None
+        kept = protected_bytes(home)
+        assert len(in_the_way(home.supervisor.path, kept)) == 1, house.log()  # not the scope
+        subprocess.run(hint["mend"].split(), check=True, timeout=60)
+        assert in_the_way(home.supervisor.path, kept) == []
