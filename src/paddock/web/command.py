@@ -42,7 +42,7 @@ def command(port: int, host: str, as_json: bool) -> None:  # noqa: FBT001 - clic
         _leave("the dashboard needs nicegui; get it with: pip install 'paddock[web]'", BAD_USAGE)
     bound = _bind(host, port)
     with bound:
-        _serve(bound, as_json=as_json)
+        _serve(bound, host, as_json=as_json)
 
 
 def _bind(host: str, port: int) -> socket.socket:
@@ -54,7 +54,7 @@ def _bind(host: str, port: int) -> socket.socket:
         _leave(f"cannot listen on {where}: {why}; choose another with --port", BAD_USAGE)
 
 
-def _serve(bound: socket.socket, *, as_json: bool) -> None:
+def _serve(bound: socket.socket, host: str, *, as_json: bool) -> None:
     from paddock.client import ClientError
     from paddock.client.faces import find_places
     from paddock.client.starting import ensure_daemon
@@ -64,32 +64,36 @@ def _serve(bound: socket.socket, *, as_json: bool) -> None:
         ensure_daemon(places)
     except ClientError as error:
         _leave(str(error), NO_DAEMON)
-    from .guard import Keys
+    from .guard import Keys, is_loopback
     from .serving import serve
 
     port = int(bound.getsockname()[1])
     keys = Keys(port=port)
-    serve(places, bound, keys, told=_teller(bound, keys, as_json=as_json))
-
-
-def _teller(bound: socket.socket, keys: Keys, *, as_json: bool) -> Callable[..., None]:
-    """Says the link, and again whenever one was used or asked for."""
-    from .guard import is_loopback
-
-    host, port = bound.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
+    told = _teller(keys, _name(host), port, as_json=as_json)
     if not is_loopback(host):
         click.echo(
-            f"paddock: {shown} can be reached from elsewhere and nothing is encrypted: whoever "
+            f"paddock: {host} can be reached from elsewhere and nothing is encrypted: whoever "
             "listens on the way sees the link and everything after it. Prefer ssh -L.",
             err=True,
         )
+    serve(places, bound, keys, host=host, told=told)
+
+
+def _name(host: str) -> str:
+    """As a link says it; where any address will do, by the name of this machine."""
+    if host in ("0.0.0.0", "::"):
+        return socket.gethostname()
+    return f"[{host}]" if ":" in host else host
+
+
+def _teller(keys: Keys, host: str, port: int, *, as_json: bool) -> Callable[..., None]:
+    """Says the link, and again whenever one was used or asked for."""
 
     def told(*, used: bool = False) -> None:
         if used and sys.stdin.isatty() and not as_json:
             click.echo("A browser is in. Enter prints a link for another one, Ctrl-C ends.")
             return
-        url = f"http://{shown}:{port}/?token={keys.new_token()}"
+        url = f"http://{host}:{port}/?token={keys.new_token()}"
         if as_json:
             click.echo(json.dumps({"url": url, "host": host, "port": port}))
         else:

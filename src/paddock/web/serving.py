@@ -44,7 +44,14 @@ _FAVICON: Final = (
 )
 
 
-def serve(places: Places, bound: socket.socket, keys: Keys, *, told: Callable[..., None]) -> None:
+def serve(
+    places: Places,
+    bound: socket.socket,
+    keys: Keys,
+    *,
+    host: str,
+    told: Callable[..., None],
+) -> None:
     """Until it is told to end. `told` is called when it listens, and with `used` whenever a link
     was used."""
     logging.getLogger("nicegui").setLevel(logging.ERROR)
@@ -62,7 +69,6 @@ def serve(places: Places, bound: socket.socket, keys: Keys, *, told: Callable[..
         message_history_length=MESSAGES_KEPT,
         show_welcome_message=False,
     )
-    host = str(bound.getsockname()[0])
     guarded = Guard(app, keys, host=host, used=partial(told, used=True))
     config = uvicorn.Config(
         guarded,
