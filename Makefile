@@ -14,7 +14,7 @@ GUEST := qemu-system-x86_64:qemu-system-x86 setpriv:util-linux /lib/systemd/syst
 ENGINES := podman:podman runc:runc dockerd:docker.io containerd:containerd busybox:busybox-static
 SITE := .venv-docs
 PROMETHEUS := prometheus:prometheus promtool:prometheus
-.PHONY: help setup demo docs test test-agents test-vm chaos hunt check lint fmt bench clean
+.PHONY: help setup demo docs test test-agents test-vm chaos hunt check lint fmt bench race clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -77,6 +77,11 @@ docs: ## the documents as a site, in site/ (an environment of its own, so that n
 	@[ -e $(SITE)/bin/mkdocs ] || { python3 -m venv $(SITE) && $(SITE)/bin/pip install --quiet --only-binary :all: 'mkdocs-material>=9.6,<10'; }
 	NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict --quiet
 	@echo 'docs: site/index.html'
+
+race: setup ## paddock beside xargs, parallel, task-spooler and the static formula: sixty agents in 8 GiB, ten minutes
+	@tools/needs parallel:parallel tsp:task-spooler
+	@$(BIN)/python hatch_build.py
+	$(BIN)/python bench/peers
 
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) $(SITE) site .agents .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis dist

@@ -66,6 +66,14 @@ def at(*path: Any) -> Callable[[Any], float]:
     return found
 
 
+BEST_PEER = "best peer that lost nothing"
+WARM = "paddock, after a day"
+
+
+def wrong_by(figures: Any) -> float:
+    return float(max(abs(one["found"] - one["truth"]) for one in figures.values()))
+
+
 def part(one: str, other: str) -> Callable[[Any], float]:
     return lambda figures: float(figures[one] / figures[other])
 
@@ -174,6 +182,12 @@ ROWS: tuple[Row, ...] = (
     Row("five_agents", "five real agent programs and paddock", larger(), "MB", most=3000),
     Row("learned", "learned sizes / full limits", at("of_guaranteed"), most=0.5),
     Row("learned", "learned sizes / clairvoyant", at("of_clairvoyant"), most=1.3),
+    Row("find", "agents that `bench find` was wrong by", wrong_by, "agents", most=1),
+    Row("peers", "race: paddock / static formula", at("ratios", "static formula"), most=0.6),
+    Row("peers", "race: paddock / best peer that lost nothing", at("ratios", BEST_PEER), most=0.8),
+    Row("peers", "race: paddock / clairvoyant", at("ratios", "clairvoyant"), most=1.3),
+    Row("peers", "race: OOM kills with paddock", at("racers", WARM, "oom_kills"), "kills", most=0),
+    Row("peers", "race: work lost with paddock", at("racers", WARM, "lost_s"), "s", most=0),
     Row("simulate", "10,000 runs simulated", at("seconds"), "s", most=15),
     Row("simulate", "memory for that", at("peak_mb"), "MB", most=500),
     Row("leaks", "leaks of 1 MB/s found in noise", at("noise of 200 MB", "with"), "", least=0.99),

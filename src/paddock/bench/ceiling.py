@@ -35,7 +35,7 @@ class NoCeiling(Exception):
 class Ceiling:
     def __init__(self, group: Group, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
-        self._group = group
+        self.group = group
         self._inside = group.child("inside")
         self._inside.ensure()
 
@@ -45,14 +45,14 @@ class Ceiling:
         return ("/bin/sh", "-c", JOIN, " ".join(self._inside.procs))
 
     def used_bytes(self) -> int:
-        return self._group.used_bytes()
+        return self.group.used_bytes()
 
     def counters(self) -> Counters:
-        return self._group.counters()
+        return self.group.counters()
 
     def end(self) -> None:
         """Whatever is left in it is ended: it was all ours."""
-        _end(self._group)
+        _end(self.group)
 
 
 def _end(group: Group) -> None:

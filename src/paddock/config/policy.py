@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import Final
 
 from paddock.core.capacity import nominal_total
-from paddock.core.policy import Admission, BreakerPolicy, LadderPolicy, Policy, TimeoutPolicy
+from paddock.core.policy import (
+    Admission,
+    BreakerPolicy,
+    LadderPolicy,
+    Policy,
+    SizingPolicy,
+    TimeoutPolicy,
+)
 from paddock.core.units import format_size
 
 from . import settings as s
@@ -83,6 +90,7 @@ def to_policy(settings: Settings, total_bytes: int) -> Policy:
         breaker=BreakerPolicy(
             failures=settings[s.BREAKER_FAILURES], window_s=settings[s.BREAKER_WINDOW]
         ),
+        sizing=SizingPolicy(touches_per_hour=settings[s.TOUCHES]),
         timeouts=TimeoutPolicy(simple_s=settings[s.AGENT_TIMEOUT]),
     )
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from .kinds import Wrong
 from .located import Scalar, Table, Value, describe, load_file
-from .mistakes import Mistakes, nearest
+from .mistakes import Mistakes, nearest, printable
 from .preset import GIVEN, Preset
 from .preset_kinds import PRESET_KINDS
 
@@ -131,7 +131,7 @@ class _Reader:
         names = [each for each in names if each != name]
         near = nearest(other, names)
         found = f"the unknown preset {other[:40]!r}"
-        self._say(name, key, found=found, allowed=", ".join(names), near=near)
+        self._say(name, key, found=found, allowed=", ".join(map(printable, names)), near=near)
 
     def _changed(self, begins: Preset, name: str, body: Table) -> Preset:
         said: dict[str, Any] = {}

@@ -259,6 +259,14 @@ ADMISSION: Final = Setting(
     "Count a run with the size its group was seen to need, or always with its full limit.",
     Stricter.GUARANTEED,
 )
+TOUCHES: Final = Setting(
+    "queue.touches_per_hour",
+    Number(0.001, 3000),
+    "0.001",
+    "With learned sizes: how often an hour all agents together may come to the step `preempt`, at "
+    "which bursts wait for each other.",
+    Stricter.LOWER,
+)
 MIN_RUN: Final = Setting(
     "queue.min_run",
     Duration(0.1, 3600),

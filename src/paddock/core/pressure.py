@@ -55,6 +55,17 @@ def rung_of(host: Host, policy: LadderPolicy) -> Rung:
     return _rung(host, policy, margin=0.0)[0]
 
 
+def emergency_bytes(total_bytes: int, policy: LadderPolicy) -> int:
+    """How much is still available when the last step is taken, by percent or by floor."""
+    by_percent = int(total_bytes * (100.0 - policy.emergency) / 100.0)
+    return max(by_percent, policy.emergency_free_bytes)
+
+
+def has_eased(host: Host, policy: LadderPolicy) -> bool:
+    """Whether this look alone would be enough to leave the preempt step."""
+    return _rung(host, policy, margin=policy.hysteresis)[0] < Rung.PREEMPT
+
+
 def _rung(host: Host, policy: LadderPolicy, *, margin: float) -> tuple[Rung, str]:
     if host.used_percent is None or host.available_bytes is None:
         # Fail closed: start nothing that cannot be weighed, and kill nobody blindly.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from .fleet import Fleet
 from .freezing import freeze, thaw
 from .lifecycle import preempt, stop
 from .preemption import as_candidate, leaving
-from .pressure import Round, Rung, rung_of
+from .pressure import Round, Rung, emergency_bytes, has_eased, rung_of
 from .run import Frozen, Outcome, Priority, Run, Running, Starting, StopPhase, Stopping
 from .victims import Bytes, Candidate, because, choose
 
@@ -33,37 +33,97 @@ def _all_clear(fleet: Fleet) -> None:
 
 
 def _preempt(fleet: Fleet) -> None:
-    """First freeze who would be stopped, which may be enough; then stop them with their work."""
+    """First let some stand still, which may be enough; then stop who must give way."""
+    assert fleet.host is not None
+    policy = fleet.policy.ladder
+    if has_eased(fleet.host, policy):
+        # Only the step's dwell is left, for those who would start: these may go on.
+        _all_clear(fleet)
+        return
     current = fleet.round
     if current is not None and not current.kill:
-        victims = [run for run in _still(fleet, current) if isinstance(run.state, Running)]
-        if victims and fleet.now < current.give_up_at:
+        frozen = [run for run in _still(fleet, current) if isinstance(run.state, Running)]
+        still_pressed = rung_of(fleet.host, policy) >= Rung.PREEMPT
+        if frozen and fleet.now >= current.give_up_at and still_pressed:
+            _stop_some(fleet, frozen)
             return
-        if victims:
-            _stop_frozen(fleet, victims)
+        if frozen:
+            if _overcommitted(fleet):
+                _hold(fleet, give_up_at=current.give_up_at)
             return
     if leaving(fleet):
         return  # somebody's memory is on its way; look again when it is back
-    candidates = [
-        as_candidate(fleet, run)
-        for run in fleet.live_runs()
-        if isinstance(run.state, Running) and run.priority is not Priority.CRITICAL
-    ]
-    candidates = [each for each in candidates if each.used_bytes > 0]
-    policy = fleet.policy.ladder
-    target = policy.preempt - policy.hysteresis
-    need = _over_bytes(fleet, target=target, free_bytes=policy.queue_free_bytes)
-    chosen = choose(candidates, Bytes(need))
-    fleet.round = Round(
-        victims=tuple(c.run for c in chosen), give_up_at=fleet.now + policy.freeze_round_s
-    )
+    give_up_at = fleet.now + policy.freeze_round_s
+    if _overcommitted(fleet):
+        _hold(fleet, give_up_at=give_up_at)
+        return
+    chosen = choose(_stoppable(fleet), Bytes(_over_the_step(fleet)))
+    fleet.round = Round(victims=tuple(c.run for c in chosen), give_up_at=give_up_at)
     for victim in chosen:
         run = fleet.runs[victim.run]
         freeze(fleet, run, by=Frozen.BY_PRESSURE, because=fleet.ladder.because)
 
 
-def _stop_frozen(fleet: Fleet, frozen: Sequence[Run]) -> None:
-    victims = [as_candidate(fleet, run) for run in frozen]
+def _overcommitted(fleet: Fleet) -> bool:
+    """Let in by learned sizes: all at their walls would not fit."""
+    return fleet.demand.sums.guaranteed_bytes > fleet.policy.wall_bytes
+
+
+def _hold(fleet: Fleet, *, give_up_at: float) -> None:
+    """Bursts wait for each other: only those go on who could go to their walls in what is left.
+
+    As a banker lends: whoever is deep in a burst needs least to be through with it, gives all of it
+    back, and then the next can go on. At least one does; the critical always do.
+    """
+    assert fleet.host is not None and fleet.host.available_bytes is not None
+    floor = emergency_bytes(fleet.host.total_bytes, fleet.policy.ladder)
+    used = fleet.demand.sums.used_bytes
+    room = min(fleet.policy.wall_bytes - used, fleet.host.available_bytes - floor)
+    held: list[Run] = []
+    anybody = False
+    for lesser, left, run in sorted(_claims(fleet), key=lambda claim: claim[:2]):
+        if not lesser or not anybody or left <= room:
+            anybody = True
+            room -= left
+            if run.id in fleet.pressed:
+                thaw(fleet, run)
+        else:
+            held.append(run)
+    fleet.round = Round(victims=tuple(run.id for run in held), give_up_at=give_up_at)
+    for run in held:
+        freeze(fleet, run, by=Frozen.BY_PRESSURE, because=fleet.ladder.because)
+
+
+def _claims(fleet: Fleet) -> Iterator[tuple[bool, int, Run]]:
+    """How much each that runs could still take; the critical first."""
+    for run in fleet.live_runs():
+        if isinstance(run.state, Running) and run.state.frozen is not Frozen.BY_USER:
+            left = run.state.hold.limit_bytes - fleet.demand.used_by(run.id)
+            yield run.priority is not Priority.CRITICAL, max(0, left), run
+
+
+def _stoppable(fleet: Fleet) -> list[Candidate]:
+    candidates = [
+        as_candidate(fleet, run)
+        for run in fleet.live_runs()
+        if isinstance(run.state, Running) and run.priority is not Priority.CRITICAL
+    ]
+    return [each for each in candidates if each.used_bytes > 0]
+
+
+def _over_the_step(fleet: Fleet) -> float:
+    policy = fleet.policy.ladder
+    target = policy.preempt - policy.hysteresis
+    return _over_bytes(fleet, target=target, free_bytes=policy.queue_free_bytes)
+
+
+def _stop_some(fleet: Fleet, frozen: Sequence[Run]) -> None:
+    """Those who were frozen for it; of an overcommitted fleet, in which nearly all were, as many as
+    are needed, and rather who goes on and gives nothing back."""
+    if _overcommitted(fleet):
+        victims = choose(_stoppable(fleet), Bytes(_over_the_step(fleet)))
+    else:
+        victims = [as_candidate(fleet, run) for run in frozen]
     spared = _spared(fleet, victims)
     for victim in victims:
         text = because(victim, cause=fleet.ladder.because, spared=spared)

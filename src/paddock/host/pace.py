@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from paddock.core.policy import LadderPolicy
+from paddock.core.pressure import emergency_bytes
 
 # Bursts of real agents' tools were measured at up to 3 GB/s.
 GROWTH_BYTES_PER_S: Final = 3_000_000_000
@@ -32,9 +33,3 @@ def next_look_s(
         until_emergency_s = left / GROWTH_BYTES_PER_S
     affordable_s = look_cost_s * (1 / MOST_OF_A_CORE - 1)
     return min(LONGEST_S, max(SHORTEST_S, until_emergency_s, affordable_s))
-
-
-def emergency_bytes(total_bytes: int, ladder: LadderPolicy) -> int:
-    """How much is still available when the ladder's last step is taken, by percent or by floor."""
-    by_percent = int(total_bytes * (100.0 - ladder.emergency) / 100.0)
-    return max(by_percent, ladder.emergency_free_bytes)

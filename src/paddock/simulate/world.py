@@ -64,6 +64,7 @@ class World:
         neighbour: Neighbour = QUIET,
         history: Mapping[str, Group] | None = None,
     ) -> None:
+        self.tick_s = TICK_S
         self.fleet = restore(policy, (), groups=history)
         self.tally = Tally(len(plans))
         self.on_step: Callable[[Event], None] | None = None  # told after each, with its changes
@@ -133,7 +134,7 @@ class World:
         changed, self._changed = self._changed, {}
         self._step(Sampled(self.now, self.machine.look(), changed))
         self.tally.saw_ladder(self.fleet.ladder)
-        self._tick_at = self.now + TICK_S
+        self._tick_at = self.now + self.tick_s
 
     # -- what happens ---------------------------------------------------------------------
 

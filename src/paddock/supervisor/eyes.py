@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from paddock.core.events import Host, Sampled
-from paddock.core.pressure import Rung
+from paddock.core.pressure import Rung, emergency_bytes
 from paddock.core.run import Attempt
-from paddock.host.pace import emergency_bytes, next_look_s
+from paddock.host.pace import next_look_s
 from paddock.ports import HostProbe
 from paddock.supervisor.loop import Supervisor
 

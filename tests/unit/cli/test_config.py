@@ -115,7 +115,7 @@ def test_a_broken_file_is_exit_2_with_every_mistake(project: Path, capsys: Captu
     assert err.splitlines() == [
         f"{file}:2: queue.depth: found 0; allowed: a whole number from 1 to 1000000",
         f"{file}:3: queue.dept: found an unknown key; allowed: admission, depth, max_preemptions, "
-        "min_run; "
+        "min_run, touches_per_hour; "
         "did you mean depth?",
         "paddock: 2 mistakes in the configuration",
     ]
@@ -128,7 +128,7 @@ def test_a_broken_file_is_exit_2_with_every_mistake(project: Path, capsys: Captu
         "column": 3,
         "key": "queue.dept",
         "found": "an unknown key",
-        "allowed": "admission, depth, max_preemptions, min_run",
+        "allowed": "admission, depth, max_preemptions, min_run, touches_per_hour",
         "nearest": "depth",
     }
 

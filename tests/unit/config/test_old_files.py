@@ -27,7 +27,7 @@ def test_the_documented_file_means_what_is_built_in() -> None:
     since = {s.MIN_RUN, s.MAX_PREEMPTIONS, s.CONTAINMENT, s.TOOL_SHARE, *CONTAINERS}
     since |= {s.FREE_FLOOR, s.STREAM_MEMORY_LIMIT, s.MEMORY_PRICE, s.CORE_PRICE, s.CURRENCY}
     since |= {s.REPORT_EVERY, s.REPORT_DIRECTORY, s.REPORT_KEEP}
-    since |= {*OF_CLUSTERS}
+    since |= {*OF_CLUSTERS, s.TOUCHES}
     assert {each for each in s.SETTINGS if not found.where(each).explicit} == since
 
 

@@ -13,6 +13,7 @@ from paddock.core.actions import (
     ThawAttempt,
 )
 from paddock.core.events import ThawRequested
+from paddock.core.pressure import Rung
 from paddock.core.run import Frozen, Outcome, Priority, Queued, Running, Stopping
 from tests.kit.factories import a_host, a_policy, a_spec
 from tests.kit.yard import Yard, only
@@ -101,10 +102,21 @@ def test_the_critical_are_spared_below_an_emergency() -> None:
 def test_when_the_pressure_goes_the_frozen_run_on() -> None:
     yard = busy_yard()
     press(yard, 86.0)
-    press(yard, 60.0)
-    actions = press(yard, 60.0, after_s=5.0)
-    assert actions == [ThawAttempt(yard.attempt("low"))]
+    assert press(yard, 83.0, after_s=4.0) == [], "not below the step by its margin"
+    actions = press(yard, 81.0)
+    assert actions == [ThawAttempt(yard.attempt("low"))], "at once: only starts wait for the dwell"
     assert yard.in_state("low", Running).frozen is None
+    assert yard.fleet.ladder.rung is Rung.PREEMPT
+
+
+def test_nobody_is_stopped_for_a_burst_that_is_over() -> None:
+    yard = busy_yard()
+    press(yard, 86.0)
+    press(yard, 84.0, after_s=4.0)
+    assert press(yard, 84.0, after_s=2.0) == [], (
+        "frozen for longer than a round, and below the step"
+    )
+    assert only(press(yard, 86.0), AskCheckpoint), "until it is taken again"
 
 
 def test_what_the_user_froze_only_the_user_thaws() -> None:

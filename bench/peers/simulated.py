@@ -1,0 +1,93 @@
+"""paddock's part of the race on a virtual clock: many seeds and risks in a minute, no noise.
+
+`python bench/peers/simulated.py`. The very scheduler, agents whose bursts grow at 2 GB/s as
+touching does, a look every 100 ms, as the daemon has near its steps. What it shows is how much risk
+the hold of bursts can bear: the ratio to the clairvoyant scheduler, and who was killed or stopped.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+from bounds import at_best
+from lives import plans
+
+from paddock.core.policy import LadderPolicy, Policy, SizingPolicy
+from paddock.core.units import GIB, MIB
+from paddock.simulate.tally import Tally
+from paddock.simulate.trace import Plan, Trace
+from paddock.simulate.world import World
+
+GROWTH_BYTES_PER_S, STEP_S, LOOK_S = 2000 * MIB, 0.05, 0.1
+CPUS, OWN_SHARE = 100.0, 0.012  # what daemon and keeper take of the ceiling
+RISKS = (0.001, 60.0, 200.0, 600.0, 1800.0)
+SEEDS = range(1, 7)
+# As in the configuration of the race.
+LADDER = LadderPolicy(skip_low=80, queue=87, preempt=89, emergency=96)
+
+
+def grown(trace: Trace) -> Trace:
+    """The same life, with bursts that take their time to grow."""
+    most, held = int(GROWTH_BYTES_PER_S * STEP_S), 0
+    phases: list[tuple[float, int, float]] = []
+    for duration_s, level, cpus in trace.phases:
+        while level - held > most:
+            held += most
+            phases.append((STEP_S, held, cpus))
+        phases.append((duration_s, level, cpus))
+        held = level
+    return Trace(phases)
+
+
+def lives(*, many: int, seed: int) -> list[Plan]:
+    drawn = plans(many=many, seed=seed)
+    return [replace(plan, traces=(grown(plan.traces[0]),)) for plan in drawn]
+
+
+def world(drawn: list[Plan], policy: Policy, before: World | None = None) -> World:
+    history = None
+    if before is not None:
+        history = before.fleet.groups
+        for group in history.values():
+            group.rest()
+    neighbour = ((0.0, OWN_SHARE),)
+    made = World(drawn, policy, cpus=CPUS, neighbour=neighbour, history=history)
+    made.tick_s = LOOK_S
+    return made
+
+
+def raced(*, seed: int, risk: float, warm: bool) -> Tally:
+    policy = Policy(
+        total_bytes=8 * GIB,
+        reserve_bytes=256 * MIB,
+        ladder=LADDER,
+        sizing=SizingPolicy(touches_per_hour=risk),
+    )
+    yesterday = None
+    if warm:
+        yesterday = world(lives(many=40, seed=seed + 100), policy)
+        yesterday.run()
+    return world(lives(many=60, seed=seed), policy, yesterday).run()
+
+
+def main() -> int:
+    best = {seed: at_best(plans(many=60, seed=seed), 8 * GIB) for seed in SEEDS}
+    print("touches an hour  sizes   × clairvoyant  agents at once  killed  stopped")
+    for risk in RISKS:
+        for warm in (False, True):
+            found = {seed: raced(seed=seed, risk=risk, warm=warm) for seed in SEEDS}
+            ratios = [one.makespan_s / best[seed]["clairvoyant_s"] for seed, one in found.items()]
+            at_once = [one.agent_seconds / one.makespan_s for one in found.values()]
+            killed = sum(one.oom_kills for one in found.values())
+            stopped = sum(one.preemptions for one in found.values())
+            print(
+                f"{risk:>15g}  {'known' if warm else 'not':<5}  {min(ratios):5.2f} to "
+                f"{max(ratios):4.2f}  {sum(at_once) / len(at_once):14.1f}  {killed:6}  {stopped:7}",
+                flush=True,
+            )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

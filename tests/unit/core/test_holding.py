@@ -1,0 +1,99 @@
+"""A fleet let in by learned sizes: at the preempt step its bursts wait for each other."""
+
+from __future__ import annotations
+
+from paddock.core.actions import Action, AskCheckpoint, FreezeAttempt, KillAttempt, ThawAttempt
+from paddock.core.policy import Admission
+from paddock.core.run import Priority, Running
+from tests.kit.factories import a_host, a_policy, a_spec, with_parts
+from tests.kit.yard import Yard, only
+
+REST = "500M"
+
+
+def overcommitted(**priorities: Priority) -> Yard:
+    """16 GiB, a wall of 12: six of 4 GiB each, known to take little."""
+    policy = a_policy(admission=Admission.LEARNED)
+    yard = Yard(with_parts(policy, sizing={"evidence": 1}, timeouts={"ceiling_s": 1e6}))
+    yard.run(a_spec("warm", memory="4G", hard_timeout_s=1e6))
+    yard.sample(warm="200M")
+    yard.advance(100_000)
+    yard.end("warm")
+    names = [f"r{number}" for number in range(6)]
+    for name in names:
+        priority = priorities.get(name, Priority.NORMAL)
+        yard.run(a_spec(name, memory="4G", priority=priority, hard_timeout_s=1e6))
+        yard.sample()
+    assert len(yard.live) == 6
+    yard.sample(**dict.fromkeys(names, REST))
+    return yard
+
+
+def look(yard: Yard, percent: float, *, after_s: float = 0.1, **used: str) -> list[Action]:
+    yard.now += after_s
+    return yard.sample(a_host(used_percent=percent), **used)
+
+
+def standing(yard: Yard) -> set[str]:
+    live = yard.fleet.live_runs()
+    return {run.id for run in live if isinstance(run.state, Running) and run.state.frozen}
+
+
+def test_who_is_deep_in_a_burst_goes_on_and_the_others_stand_still() -> None:
+    yard = overcommitted()
+    actions = look(yard, 86.0, r0="3800M", r1="2G")
+    assert {action.attempt.run for action in only(actions, FreezeAttempt)} == {
+        *("r1", "r2", "r3", "r4", "r5")
+    }
+
+
+def test_as_many_go_on_as_could_go_to_their_walls() -> None:
+    yard = overcommitted()
+    look(yard, 86.0, r0="3800M", r1="3700M")  # 9 % of 16 GiB are left: 1.4 GiB
+    assert standing(yard) == {"r2", "r3", "r4", "r5"}
+
+
+def test_one_goes_on_even_if_what_is_left_is_not_enough_for_it() -> None:
+    yard = overcommitted()
+    look(yard, 94.0, r0="1G")
+    assert standing(yard) == {"r1", "r2", "r3", "r4", "r5"}
+
+
+def test_when_a_burst_is_over_the_next_goes_on() -> None:
+    yard = overcommitted()
+    look(yard, 86.0, r0="3800M", r1="2500M")
+    assert "r1" in standing(yard)
+    actions = look(yard, 85.0, r0=REST)
+    assert [action.attempt.run for action in only(actions, ThawAttempt)] == ["r1"]
+    assert standing(yard) == {"r0", "r2", "r3", "r4", "r5"}
+
+
+def test_below_the_step_all_go_on_at_once() -> None:
+    yard = overcommitted()
+    look(yard, 86.0, r0="3800M")
+    assert len(only(look(yard, 70.0, r0=REST), ThawAttempt)) == 5
+    assert not standing(yard)
+
+
+def test_who_gives_nothing_back_is_stopped_and_the_others_are_not() -> None:
+    yard = overcommitted()
+    look(yard, 86.0, r0="3800M")
+    for _ in range(4):
+        look(yard, 86.0, after_s=1.0)
+    actions = look(yard, 86.0, after_s=1.0)
+    assert [action.attempt.run for action in only(actions, AskCheckpoint)] == ["r0"]
+    yard.end("r0", None, signal=15)
+    look(yard, 60.0)
+    assert not standing(yard)
+
+
+def test_the_critical_never_stand_still() -> None:
+    yard = overcommitted(r3=Priority.CRITICAL)
+    look(yard, 86.0, r0="3800M")
+    assert "r3" not in standing(yard)
+
+
+def test_a_hold_kills_nobody() -> None:
+    yard = overcommitted()
+    for percent in (86.0, 90.0, 94.0, 90.0, 83.0, 70.0):
+        assert not only(look(yard, percent, r0="3G"), KillAttempt)
