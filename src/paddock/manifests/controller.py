@@ -1,0 +1,147 @@
+"""The controllers themselves: who they are, what they may do, how they are kept alive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from paddock.cluster.labels import GROUP
+
+from .limits import METRICS_PORT
+from .objects import CONTROLLER, Object, an_object, controller_labels
+from .values import CONTROLLER_CLASS, Values
+
+AGENT_ACCOUNT: Final = "paddock-agent"
+RBAC: Final = "rbac.authorization.k8s.io"
+LOOK: Final = ["get", "list", "watch"]
+# All that the controllers may do, and nothing outside their own namespace.
+MAY: Final = (
+    (GROUP, ["agentruns"], [*LOOK, "create", "update", "patch", "delete"]),
+    (GROUP, ["agentruns/status"], ["get", "update", "patch"]),
+    ("batch", ["jobs"], [*LOOK, "create", "patch", "delete"]),
+    ("", ["pods"], [*LOOK, "patch", "delete"]),
+    ("", ["pods/log"], ["get"]),
+    ("", ["persistentvolumeclaims"], [*LOOK, "create", "delete"]),
+    ("", ["configmaps", "secrets"], [*LOOK, "create", "update", "patch", "delete"]),
+    ("", ["resourcequotas", "limitranges"], LOOK),
+    ("", ["events"], ["create", "patch"]),
+    ("coordination.k8s.io", ["leases"], ["get", "create", "update", "patch"]),
+    ("metrics.k8s.io", ["pods"], ["get", "list"]),
+)
+
+
+def controllers(values: Values) -> Iterator[Object]:
+    for name in (CONTROLLER, AGENT_ACCOUNT):
+        yield an_object(values, "v1", "ServiceAccount", name, automountServiceAccountToken=False)
+    yield role(values)
+    yield binding(values)
+    yield deployment(values)
+    yield service(values)
+    yield disruption_budget(values)
+
+
+def role(values: Values) -> Object:
+    rules = [
+        {"apiGroups": [group], "resources": resources, "verbs": verbs}
+        for group, resources, verbs in MAY
+    ]
+    return an_object(values, f"{RBAC}/v1", "Role", CONTROLLER, rules=rules)
+
+
+def binding(values: Values) -> Object:
+    subject = {"kind": "ServiceAccount", "name": CONTROLLER, "namespace": values.namespace}
+    ref = {"apiGroup": RBAC, "kind": "Role", "name": CONTROLLER}
+    return an_object(
+        values, f"{RBAC}/v1", "RoleBinding", CONTROLLER, roleRef=ref, subjects=[subject]
+    )
+
+
+def deployment(values: Values) -> Object:
+    """Two of them: one leads, the other takes its place within seconds of its death."""
+    return an_object(
+        values,
+        "apps/v1",
+        "Deployment",
+        CONTROLLER,
+        spec={
+            "replicas": values.replicas,
+            "selector": {"matchLabels": controller_labels()},
+            # One at a time, and only when the new one is ready: the other leads meanwhile.
+            "strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+            "revisionHistoryLimit": 5,  # what `kubectl rollout undo` can go back to
+            "template": {
+                "metadata": {"labels": controller_labels()},
+                "spec": _pod(values),
+            },
+        },
+    )
+
+
+def _pod(values: Values) -> dict[str, Any]:
+    apart = {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": controller_labels()},
+    }
+    return {
+        "serviceAccountName": CONTROLLER,
+        "automountServiceAccountToken": True,
+        "priorityClassName": CONTROLLER_CLASS,
+        "terminationGracePeriodSeconds": 30,
+        "topologySpreadConstraints": [apart],
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": 1000,
+            "runAsGroup": 1000,
+            "fsGroup": 1000,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [_container(values)],
+        "volumes": [{"name": "scratch", "emptyDir": {"sizeLimit": "256Mi"}}],
+    }
+
+
+def _container(values: Values) -> dict[str, Any]:
+    command = ["paddock", "kubernetes", "controller", "--namespace", values.namespace]
+    return {
+        "name": "controller",
+        "image": values.image,
+        "args": [*command[1:], "--listen", f"0.0.0.0:{METRICS_PORT}"],
+        "command": command[:1],
+        "env": [{"name": "HOME", "value": "/tmp"}],
+        "ports": [{"name": "metrics", "containerPort": METRICS_PORT}],
+        "resources": {
+            "requests": {"cpu": "100m", "memory": "128Mi"},
+            "limits": {"cpu": "1", "memory": "256Mi"},
+        },
+        "livenessProbe": _probe("/healthz", first_s=10, failures=3),
+        "readinessProbe": _probe("/readyz", first_s=1, failures=2),
+        "volumeMounts": [{"name": "scratch", "mountPath": "/tmp"}],
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    }
+
+
+def _probe(path: str, *, first_s: int, failures: int) -> dict[str, Any]:
+    return {
+        "httpGet": {"path": path, "port": "metrics"},
+        "initialDelaySeconds": first_s,
+        "periodSeconds": 10,
+        "timeoutSeconds": 5,
+        "failureThreshold": failures,
+    }
+
+
+def service(values: Values) -> Object:
+    port = {"name": "metrics", "port": METRICS_PORT, "targetPort": "metrics"}
+    spec = {"selector": controller_labels(), "ports": [port]}
+    return an_object(values, "v1", "Service", CONTROLLER, spec=spec)
+
+
+def disruption_budget(values: Values) -> Object:
+    spec = {"minAvailable": 1, "selector": {"matchLabels": controller_labels()}}
+    return an_object(values, "policy/v1", "PodDisruptionBudget", CONTROLLER, spec=spec)

@@ -1,0 +1,37 @@
+"""What a Prometheus operator and a Grafana beside it are given: alerts, scrapes, a dashboard."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from paddock.observe.dashboard import cluster_dashboard
+from paddock.observe.rules import kubernetes_rules
+
+from .objects import CONTROLLER, Object, an_object, controller_labels
+from .values import Values
+
+
+def watching(values: Values) -> Iterator[Object]:
+    rules = kubernetes_rules(namespace=values.namespace, runbooks=values.runbooks)
+    name = rules["metadata"]["name"]
+    yield an_object(values, rules["apiVersion"], rules["kind"], name, spec=rules["spec"])
+    yield an_object(
+        values,
+        "monitoring.coreos.com/v1",
+        "PodMonitor",
+        CONTROLLER,
+        spec={
+            "selector": {"matchLabels": controller_labels()},
+            "podMetricsEndpoints": [{"port": "metrics", "path": "/metrics"}],
+        },
+    )
+    found = an_object(
+        values,
+        "v1",
+        "ConfigMap",
+        "paddock-dashboard",
+        data={"paddock.json": json.dumps(cluster_dashboard(values.namespace), indent=1)},
+    )
+    found["metadata"]["labels"]["grafana_dashboard"] = "1"  # what Grafana's sidecar looks for
+    yield found
