@@ -11,6 +11,10 @@ from .problems import Problem, rules, where
 VERSIONS: Final = ("1.34", "1.35", "1.36")
 
 
+class UnknownVersion(ValueError):
+    """A version of Kubernetes whose schemas are not here."""
+
+
 def check(objects: Sequence[Object], *, versions: Sequence[str] = VERSIONS) -> list[Problem]:
     """What is no object of Kubernetes is told as that, and nothing more is asked of it."""
     shapes = [problem for one in objects for problem in _shape(one)]
@@ -32,9 +36,8 @@ def _shape(one: Any) -> Iterator[Problem]:
         isinstance(one.get(key), str) for key in ("apiVersion", "kind")
     ):
         yield Problem("object", "a document", "is no object: it has no apiVersion and kind")
-    elif not isinstance(one.get("metadata"), dict) or "name" not in one["metadata"]:
-        if one["kind"] != "Kustomization":
-            yield Problem("object", where({**one, "metadata": {}}), "has no metadata.name")
+    elif one["kind"] != "Kustomization" and "name" not in (one.get("metadata") or {}):
+        yield Problem("object", where({**one, "metadata": {}}), "has no metadata.name")
 
 
 def by_version(objects: Sequence[Object], version: str) -> Iterator[Problem]:
@@ -44,6 +47,8 @@ def by_version(objects: Sequence[Object], version: str) -> Iterator[Problem]:
     for one in objects:
         try:
             kubernetes_validate.validate(one, version, strict=True)
+        except kubernetes_validate.utils.VersionNotSupportedError:
+            raise UnknownVersion(f"{version!r} is not known; as in {VERSIONS[-1]}") from None
         except kubernetes_validate.SchemaNotFoundError:
             continue
         except kubernetes_validate.ValidationError as error:

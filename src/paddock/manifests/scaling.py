@@ -28,8 +28,8 @@ def controllers_hpa(values: Values) -> Object:
         CONTROLLER,
         most=10,
         metrics=[_resource("cpu", 70), _resource("memory", 80)],
-        why="Only the leader works; more replicas are more that stand by. What grows with load is "
-        "the leader's own share: so this is a second guard beside the VPA, not a way to share work.",
+        why="Only the leader works, and more replicas are more that stand by: this keeps two of "
+        "them there, and more where a node is so busy that standing by is hard. It shares no work.",
         behavior={
             "scaleUp": _pace(UP_S, percent=100),
             "scaleDown": _pace(DOWN_S, percent=50),

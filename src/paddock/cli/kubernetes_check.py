@@ -1,0 +1,89 @@
+"""`paddock kubernetes check`: whether manifests would be taken, and do what they are for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .exits import CommandError, ExitCode
+from .kubernetes_render import with_values
+from .printing import echo_json, note, safe
+
+if TYPE_CHECKING:
+    from paddock.manifests.values import Values
+
+LARGEST = 16 << 20
+
+
+@click.command("check")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
+@with_values
+@click.option(
+    "--version",
+    "versions",
+    multiple=True,
+    metavar="X.Y",
+    help="Of Kubernetes; repeatable.  [default: the last three]",
+)
+@click.option("--json", "as_json", is_flag=True, help="A list of {rule, where, what}.")
+def check(
+    values: Values, files: tuple[Path, ...], versions: tuple[str, ...], as_json: bool
+) -> int:
+    """Check manifests without a cluster: by Kubernetes' schemas, and by rules that they lack.
+
+    Without FILES it checks what `render` would write.
+
+    \b
+    Examples:
+      paddock kubernetes check
+      kubectl get -o yaml hpa,vpa,pdb,quota | paddock kubernetes check -
+    """
+    from paddock.manifests import checking, rendering
+
+    objects = [one for file in files for one in _read(file)] if files else None
+    if objects is None:
+        objects = rendering.all_of(rendering.render(values))
+    try:
+        problems = checking.check(objects, versions=versions or checking.VERSIONS)
+    except ModuleNotFoundError:
+        raise CommandError(
+            "checking needs Kubernetes' schemas: pip install 'paddock[kubernetes]'"
+        ) from None
+    except checking.UnknownVersion as unknown:
+        raise CommandError(f"--version: {unknown}") from None
+    if as_json:
+        echo_json([{"rule": p.rule, "where": p.where, "what": p.what} for p in problems])
+    else:
+        for problem in problems:
+            click.echo(safe(str(problem)))
+    note(f"{len(objects)} objects, {len(problems) or 'no'} problem{'s'[: len(problems) != 1]}")
+    return ExitCode.ENDED_OTHERWISE if problems else ExitCode.DONE
+
+
+def _read(file: Path) -> list[Any]:
+    """All documents of it; lists of Kubernetes are taken apart."""
+    import yaml
+
+    try:
+        text = click.get_text_stream("stdin").read(LARGEST + 1) if str(file) == "-" else _text(file)
+        if len(text) > LARGEST:
+            raise CommandError(f"{safe(str(file))}: larger than 16 MiB")
+        documents = [each for each in yaml.safe_load_all(text) if each is not None]
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise CommandError(f"{safe(str(file))}: is no YAML: {safe(reason)}") from None
+    if not documents:
+        raise CommandError(f"{safe(str(file))}: holds no object")
+    return [one for each in documents for one in _items(each)]
+
+
+def _text(file: Path) -> str:
+    with file.open(encoding="utf-8") as opened:
+        return opened.read(LARGEST + 1)
+
+
+def _items(document: Any) -> list[Any]:
+    is_list = isinstance(document, dict) and str(document.get("kind", "")).endswith("List")
+    return list(document.get("items") or []) if is_list else [document]

@@ -1,0 +1,114 @@
+"""`paddock kubernetes render`: the manifests, as a stream or as files for kustomize."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .exits import CommandError
+from .printing import echo_json, note, safe
+
+if TYPE_CHECKING:
+    from paddock.manifests.values import Values
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+def with_values(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say what may differ; they become one `values`."""
+
+    @functools.wraps(command)
+    def inner(**options: Any) -> Any:
+        return command(values=_values(options), **options)
+
+    for option in reversed(_OPTIONS):
+        inner = option(inner)
+    return inner
+
+
+_OPTIONS = (
+    click.option("--namespace", metavar="NAME", help="Of controllers and agents."),
+    click.option("--image", metavar="IMAGE", help="Of the controllers."),
+    click.option(
+        "--quota",
+        metavar="RESOURCE=QUANTITY",
+        multiple=True,
+        help="Another hard limit, as in limits.memory=320Gi; repeatable.",
+    ),
+    click.option("--argo", is_flag=True, help="Scale and protect Argo's server, too."),
+    click.option("--argo-namespace", metavar="NAME", help="Where it is.  [default: argo]"),
+    click.option("--no-monitoring", is_flag=True, help="There is no Prometheus operator."),
+    click.option("--no-vpa", is_flag=True, help="There is no vertical autoscaler."),
+)
+
+
+def _values(options: dict[str, Any]) -> Values:
+    from paddock.manifests.values import COMPUTE, OBJECTS, Values
+
+    said = {name: options.pop(name) for name in ("namespace", "image", "argo_namespace")}
+    for key in ("namespace", "argo_namespace"):
+        if said[key] is not None and not _NAME.fullmatch(said[key]):
+            option = f"--{key.replace('_', '-')}"
+            raise CommandError(
+                f"{option}: {safe(said[key])!r} is no name; lower-case letters, digits and -, 63 at most"
+            )
+    quota = _quota(options.pop("quota"), {**COMPUTE, **OBJECTS})
+    return Values(
+        **{key: value for key, value in said.items() if value is not None},
+        compute={key: quota[key] for key in COMPUTE},
+        objects={key: quota[key] for key in OBJECTS},
+        argo=options.pop("argo"),
+        monitoring=not options.pop("no_monitoring"),
+        vertical=not options.pop("no_vpa"),
+    )
+
+
+def _quota(said: tuple[str, ...], known: Mapping[str, str]) -> dict[str, str]:
+    from paddock.cluster.quantities import NoQuantity, number_of
+
+    found = dict(known)
+    for text in said:
+        name, _, quantity = text.partition("=")
+        if name not in known:
+            raise CommandError(f"--quota: {safe(name)!r} is none of {', '.join(known)}")
+        try:
+            number = number_of(quantity)
+        except NoQuantity as error:
+            raise CommandError(f"--quota {safe(name)}: {safe(str(error))}") from None
+        if number <= 0:
+            raise CommandError(f"--quota {name}: must be more than 0")
+        found[name] = quantity
+    return found
+
+
+@click.command("render")
+@with_values
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="A directory for kustomize; else one stream on stdout.",
+)
+@click.option("--json", "as_json", is_flag=True, help="A list of objects instead of YAML.")
+def render(values: Values, out: Path | None, as_json: bool) -> None:
+    """The manifests of paddock in a cluster: limits, controllers, scaling, monitoring.
+
+    \b
+    Examples:
+      paddock kubernetes render | kubectl apply --server-side -f -
+      paddock kubernetes render --out cluster/ --namespace agents --quota limits.memory=320Gi
+    """
+    from paddock.manifests import rendering
+
+    files = rendering.render(values)
+    if out is not None:
+        for path in rendering.write(files, out):
+            note(f"{safe(str(path))}")
+    if as_json:
+        echo_json(rendering.all_of(files))
+    elif out is None:
+        click.echo(rendering.stream(rendering.all_of(files)), nl=False)

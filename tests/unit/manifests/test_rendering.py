@@ -1,0 +1,99 @@
+"""What is rendered: all that was asked for, with its values, as a stream and as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from paddock.cluster.tiers import TIERS
+from paddock.manifests import rendering
+from paddock.manifests.values import Values
+
+FILES = rendering.render(Values(argo=True))
+OBJECTS = rendering.all_of(FILES)
+
+
+def the(kind: str, name: str) -> dict[str, Any]:
+    [found] = [one for one in OBJECTS if (one["kind"], one["metadata"]["name"]) == (kind, name)]
+    return found
+
+
+def test_the_kinds_are_those_that_were_asked_for() -> None:
+    kinds = {one["kind"] for one in OBJECTS}
+    assert kinds >= {
+        *("Namespace", "PriorityClass", "ResourceQuota", "LimitRange", "NetworkPolicy"),
+        *("ServiceAccount", "Role", "RoleBinding", "Deployment", "Service"),
+        *("PodDisruptionBudget", "HorizontalPodAutoscaler", "VerticalPodAutoscaler"),
+        *("PrometheusRule", "ConfigMap"),
+    }
+
+
+def test_quotas_are_those_of_the_source_in_two_parts() -> None:
+    compute = the("ResourceQuota", "agent-platform-quota")["spec"]["hard"]
+    objects = the("ResourceQuota", "agent-platform-objects")["spec"]["hard"]
+    assert compute == {
+        **{"requests.cpu": "20", "requests.memory": "80Gi"},
+        **{"limits.cpu": "40", "limits.memory": "160Gi", "pods": "30"},
+    }
+    assert (objects["requests.storage"], objects["persistentvolumeclaims"]) == ("500Gi", "20")
+    assert (objects["services"], objects["configmaps"], objects["secrets"]) == ("10", "50", "30")
+
+
+def test_controllers_scale_from_two_to_ten_at_their_pace() -> None:
+    spec = the("HorizontalPodAutoscaler", "paddock-controller")["spec"]
+    assert (spec["minReplicas"], spec["maxReplicas"]) == (2, 10)
+    found = {each["resource"]["name"]: each["resource"]["target"] for each in spec["metrics"]}
+    assert found["cpu"]["averageUtilization"] == 70
+    assert found["memory"]["averageUtilization"] == 80
+    assert spec["behavior"]["scaleUp"]["stabilizationWindowSeconds"] == 300
+    assert spec["behavior"]["scaleDown"]["policies"][0]["value"] == 50
+
+
+def test_the_three_priorities_of_agents_and_one_above_them() -> None:
+    values = {
+        one["metadata"]["name"]: one["value"] for one in OBJECTS if one["kind"] == "PriorityClass"
+    }
+    agents = ("agent-high-priority", "agent-standard-priority", "agent-low-priority")
+    assert [values.pop(name) for name in agents] == [1000, 500, 100]
+    assert values == {"paddock-controller": 10_000}
+
+
+def test_every_tier_fits_what_a_container_may_have() -> None:
+    [containers] = [
+        part
+        for part in the("LimitRange", "agent-platform-limits")["spec"]["limits"]
+        if part["type"] == "Container"
+    ]
+    assert all(tier.cpu_limit <= float(containers["max"]["cpu"]) for tier in TIERS)
+    most = int(containers["max"]["memory"].removesuffix("Gi")) << 30
+    assert all(tier.memory_limit_bytes <= most for tier in TIERS)
+
+
+def test_without_operators_nothing_asks_for_them() -> None:
+    plain = rendering.all_of(rendering.render(Values(monitoring=False, vertical=False)))
+    apis = {one["apiVersion"].split("/")[0] for one in plain}
+    assert not apis & {"monitoring.coreos.com", "autoscaling.k8s.io"}
+    assert all(one["metadata"].get("namespace") != "argo" for one in plain)
+
+
+def test_a_namespace_comes_before_what_is_in_it() -> None:
+    assert OBJECTS[0]["kind"] == "Namespace"
+
+
+def test_files_are_for_kustomize_and_hold_the_same(tmp_path: Path) -> None:
+    written = list(rendering.write(FILES, tmp_path / "cluster"))
+    table = yaml.safe_load((tmp_path / "cluster/kustomization.yaml").read_text(encoding="utf-8"))
+    assert sorted(table["resources"]) == sorted(FILES)
+    assert {path.name for path in written} == {*FILES, "kustomization.yaml"}
+    read = [
+        one
+        for name in table["resources"]
+        for one in yaml.safe_load_all((tmp_path / "cluster" / name).read_text(encoding="utf-8"))
+    ]
+    assert read == OBJECTS
+
+
+def test_the_stream_reads_back() -> None:
+    assert list(yaml.safe_load_all(rendering.stream(OBJECTS))) == OBJECTS
