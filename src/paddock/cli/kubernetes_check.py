@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +29,7 @@ LARGEST = 16 << 20
     help="Of Kubernetes; repeatable.  [default: the last three]",
 )
 @click.option("--json", "as_json", is_flag=True, help="A list of {rule, where, what}.")
-def check(
-    values: Values, files: tuple[Path, ...], versions: tuple[str, ...], as_json: bool
-) -> int:
+def check(values: Values, files: tuple[Path, ...], versions: tuple[str, ...], as_json: bool) -> int:
     """Check manifests without a cluster: by Kubernetes' schemas, and by rules that they lack.
 
     Without FILES it checks what `render` would write.
@@ -67,7 +66,7 @@ def _read(file: Path) -> list[Any]:
     import yaml
 
     try:
-        text = click.get_text_stream("stdin").read(LARGEST + 1) if str(file) == "-" else _text(file)
+        text = _text(file)
         if len(text) > LARGEST:
             raise CommandError(f"{safe(str(file))}: larger than 16 MiB")
         documents = [each for each in yaml.safe_load_all(text) if each is not None]
@@ -80,6 +79,8 @@ def _read(file: Path) -> list[Any]:
 
 
 def _text(file: Path) -> str:
+    if str(file) == "-":
+        return sys.stdin.read(LARGEST + 1)
     with file.open(encoding="utf-8") as opened:
         return opened.read(LARGEST + 1)
 

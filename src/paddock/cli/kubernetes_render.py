@@ -16,6 +16,7 @@ from .printing import echo_json, note, safe
 if TYPE_CHECKING:
     from paddock.manifests.values import Values
 
+_NAMED = ("namespace", "image", "agents_image", "argo_namespace")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
@@ -34,6 +35,7 @@ def with_values(command: Callable[..., Any]) -> Callable[..., Any]:
 _OPTIONS = (
     click.option("--namespace", metavar="NAME", help="Of controllers and agents."),
     click.option("--image", metavar="IMAGE", help="Of the controllers."),
+    click.option("--agents-image", metavar="IMAGE", help="Of agents: their programs, a shell."),
     click.option(
         "--quota",
         metavar="RESOURCE=QUANTITY",
@@ -50,13 +52,12 @@ _OPTIONS = (
 def _values(options: dict[str, Any]) -> Values:
     from paddock.manifests.values import COMPUTE, OBJECTS, Values
 
-    said = {name: options.pop(name) for name in ("namespace", "image", "argo_namespace")}
+    said = {name: options.pop(name) for name in _NAMED}
     for key in ("namespace", "argo_namespace"):
         if said[key] is not None and not _NAME.fullmatch(said[key]):
             option = f"--{key.replace('_', '-')}"
-            raise CommandError(
-                f"{option}: {safe(said[key])!r} is no name; lower-case letters, digits and -, 63 at most"
-            )
+            allowed = "lower-case letters, digits and -, 63 at most"
+            raise CommandError(f"{option}: {safe(said[key])!r} is no name: {allowed}")
     quota = _quota(options.pop("quota"), {**COMPUTE, **OBJECTS})
     return Values(
         **{key: value for key, value in said.items() if value is not None},

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any, Final
 
 from paddock.cluster.labels import GROUP
 
-from .limits import METRICS_PORT
+from .limits import HEALTH_PORT
 from .objects import CONTROLLER, Object, an_object, controller_labels
-from .values import CONTROLLER_CLASS, Values
+from .values import CONTROLLER_CLASS, HIGH, LOW, STANDARD, Values
 
 AGENT_ACCOUNT: Final = "paddock-agent"
 RBAC: Final = "rbac.authorization.k8s.io"
@@ -35,8 +36,8 @@ def controllers(values: Values) -> Iterator[Object]:
         yield an_object(values, "v1", "ServiceAccount", name, automountServiceAccountToken=False)
     yield role(values)
     yield binding(values)
+    yield settings(values)
     yield deployment(values)
-    yield service(values)
     yield disruption_budget(values)
 
 
@@ -54,6 +55,19 @@ def binding(values: Values) -> Object:
     return an_object(
         values, f"{RBAC}/v1", "RoleBinding", CONTROLLER, roleRef=ref, subjects=[subject]
     )
+
+
+def settings(values: Values) -> Object:
+    """What the controllers read as the host's file: where agents live, and from which image."""
+    said = {
+        "namespace": values.namespace,
+        "image": values.agents_image,
+        "high_priority_class": HIGH,
+        "standard_priority_class": STANDARD,
+        "low_priority_class": LOW,
+    }
+    data = {"config.yaml": json.dumps({"kubernetes": said}, indent=2) + "\n"}  # YAML, too
+    return an_object(values, "v1", "ConfigMap", CONTROLLER, data=data)
 
 
 def deployment(values: Values) -> Object:
@@ -98,26 +112,31 @@ def _pod(values: Values) -> dict[str, Any]:
             "seccompProfile": {"type": "RuntimeDefault"},
         },
         "containers": [_container(values)],
-        "volumes": [{"name": "scratch", "emptyDir": {"sizeLimit": "256Mi"}}],
+        "volumes": [
+            {"name": "scratch", "emptyDir": {"sizeLimit": "256Mi"}},
+            {"name": "settings", "configMap": {"name": CONTROLLER}},
+        ],
     }
 
 
 def _container(values: Values) -> dict[str, Any]:
-    command = ["paddock", "kubernetes", "controller", "--namespace", values.namespace]
     return {
         "name": "controller",
         "image": values.image,
-        "args": [*command[1:], "--listen", f"0.0.0.0:{METRICS_PORT}"],
-        "command": command[:1],
+        "command": ["paddock"],
+        "args": ["kubernetes", "controller", "--health", f"0.0.0.0:{HEALTH_PORT}"],
         "env": [{"name": "HOME", "value": "/tmp"}],
-        "ports": [{"name": "metrics", "containerPort": METRICS_PORT}],
+        "ports": [{"name": "health", "containerPort": HEALTH_PORT}],
         "resources": {
             "requests": {"cpu": "100m", "memory": "128Mi"},
             "limits": {"cpu": "1", "memory": "256Mi"},
         },
         "livenessProbe": _probe("/healthz", first_s=10, failures=3),
         "readinessProbe": _probe("/readyz", first_s=1, failures=2),
-        "volumeMounts": [{"name": "scratch", "mountPath": "/tmp"}],
+        "volumeMounts": [
+            {"name": "scratch", "mountPath": "/tmp"},
+            {"name": "settings", "mountPath": "/etc/paddock", "readOnly": True},
+        ],
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
@@ -128,18 +147,12 @@ def _container(values: Values) -> dict[str, Any]:
 
 def _probe(path: str, *, first_s: int, failures: int) -> dict[str, Any]:
     return {
-        "httpGet": {"path": path, "port": "metrics"},
+        "httpGet": {"path": path, "port": "health"},
         "initialDelaySeconds": first_s,
         "periodSeconds": 10,
         "timeoutSeconds": 5,
         "failureThreshold": failures,
     }
-
-
-def service(values: Values) -> Object:
-    port = {"name": "metrics", "port": METRICS_PORT, "targetPort": "metrics"}
-    spec = {"selector": controller_labels(), "ports": [port]}
-    return an_object(values, "v1", "Service", CONTROLLER, spec=spec)
 
 
 def disruption_budget(values: Values) -> Object:

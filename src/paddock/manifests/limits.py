@@ -9,7 +9,7 @@ from paddock.cluster.labels import AGENT
 from .objects import Object, an_object, controller_labels
 from .values import CONTROLLER_CLASS, PRIORITIES, Values
 
-METRICS_PORT = 9090
+HEALTH_PORT = 8081
 LARGEST_VOLUME, SMALLEST_VOLUME = "100Gi", "1Gi"
 
 
@@ -109,6 +109,6 @@ def networks(values: Values) -> Iterator[Object]:
         spec={
             "podSelector": {"matchLabels": controller_labels()},
             "policyTypes": ["Ingress"],
-            "ingress": [{"ports": [{"protocol": "TCP", "port": METRICS_PORT}]}],
+            "ingress": [{"ports": [{"protocol": "TCP", "port": HEALTH_PORT}]}],
         },
     )

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from paddock.cluster.agent_run import crd
+
 from .controller import controllers
 from .limits import limits
 from .objects import Object
@@ -19,6 +21,7 @@ KUSTOMIZATION: Final = "kustomization.yaml"
 def render(values: Values) -> dict[str, list[Object]]:
     """By file. A namespace comes before what is in it, a kind before objects of it."""
     return {
+        "kinds.yaml": [crd()],
         "limits.yaml": list(limits(values)),
         "controller.yaml": list(controllers(values)),
         "scaling.yaml": list(scaling(values)),

@@ -12,7 +12,7 @@ from .problems import Problem, of_kind, rule, where
 _QUOTA: Final = re.compile(
     r"kube_resourcequota\{[^}]*type=\"used\"[^}]*\}\s*/(?!\s*(?:on|ignoring))"
 )
-_BARE_LIMIT: Final = re.compile(r"/\s*container_spec_memory_limit_bytes(?!\s*>|\{[^}]*\}\s*>)")
+_BARE_LIMIT: Final = re.compile(r"/\s*container_spec_memory_limit_bytes")
 _CORES: Final = re.compile(
     r"^\s*rate\(container_cpu_usage_seconds_total\{[^}]*\}\[\w+\]\)\s*>\s*0\.\d+"
 )

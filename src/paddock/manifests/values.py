@@ -47,14 +47,15 @@ PRIORITIES: Final[Mapping[str, tuple[int, str]]] = MappingProxyType(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
     namespace: str = NAMESPACE
-    image: str = IMAGE
+    image: str = IMAGE  # of the controllers
+    agents_image: str = IMAGE  # with the agents' programs and /bin/sh
     replicas: int = 2
-    compute: Mapping[str, str] = COMPUTE
-    objects: Mapping[str, str] = OBJECTS
+    compute: Mapping[str, str] = field(default_factory=lambda: COMPUTE)
+    objects: Mapping[str, str] = field(default_factory=lambda: OBJECTS)
     tiers: tuple[Tier, ...] = TIERS
     argo_namespace: str = "argo"
     argo: bool = False  # an Argo Workflows server that is there already is scaled and protected
-    monitoring: bool = True  # PrometheusRule, PodMonitor, dashboard: need their operator
+    monitoring: bool = True  # PrometheusRule and dashboard: need their operator
     vertical: bool = True  # VerticalPodAutoscaler: needs its controller
     runbooks: str = "docs/operate/alerts"
     # Where agents must not reach: the cluster itself, and what clouds tell their machines.

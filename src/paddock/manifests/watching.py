@@ -1,4 +1,4 @@
-"""What a Prometheus operator and a Grafana beside it are given: alerts, scrapes, a dashboard."""
+"""What a Prometheus operator and a Grafana beside it are given: alerts, a dashboard."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from paddock.observe.dashboard import cluster_dashboard
 from paddock.observe.rules import kubernetes_rules
 
-from .objects import CONTROLLER, Object, an_object, controller_labels
+from .objects import Object, an_object
 from .values import Values
 
 
@@ -16,16 +16,6 @@ def watching(values: Values) -> Iterator[Object]:
     rules = kubernetes_rules(namespace=values.namespace, runbooks=values.runbooks)
     name = rules["metadata"]["name"]
     yield an_object(values, rules["apiVersion"], rules["kind"], name, spec=rules["spec"])
-    yield an_object(
-        values,
-        "monitoring.coreos.com/v1",
-        "PodMonitor",
-        CONTROLLER,
-        spec={
-            "selector": {"matchLabels": controller_labels()},
-            "podMetricsEndpoints": [{"port": "metrics", "path": "/metrics"}],
-        },
-    )
     found = an_object(
         values,
         "v1",

@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from paddock.cluster.tiers import TIERS
+from paddock.config.settings import SETTINGS
 from paddock.manifests import rendering
 from paddock.manifests.values import Values
 
@@ -24,7 +25,7 @@ def test_the_kinds_are_those_that_were_asked_for() -> None:
     kinds = {one["kind"] for one in OBJECTS}
     assert kinds >= {
         *("Namespace", "PriorityClass", "ResourceQuota", "LimitRange", "NetworkPolicy"),
-        *("ServiceAccount", "Role", "RoleBinding", "Deployment", "Service"),
+        *("ServiceAccount", "Role", "RoleBinding", "Deployment", "CustomResourceDefinition"),
         *("PodDisruptionBudget", "HorizontalPodAutoscaler", "VerticalPodAutoscaler"),
         *("PrometheusRule", "ConfigMap"),
     }
@@ -33,10 +34,9 @@ def test_the_kinds_are_those_that_were_asked_for() -> None:
 def test_quotas_are_those_of_the_source_in_two_parts() -> None:
     compute = the("ResourceQuota", "agent-platform-quota")["spec"]["hard"]
     objects = the("ResourceQuota", "agent-platform-objects")["spec"]["hard"]
-    assert compute == {
-        **{"requests.cpu": "20", "requests.memory": "80Gi"},
-        **{"limits.cpu": "40", "limits.memory": "160Gi", "pods": "30"},
-    }
+    cpu = {"requests.cpu": "20", "limits.cpu": "40"}
+    memory = {"requests.memory": "80Gi", "limits.memory": "160Gi"}
+    assert compute == cpu | memory | {"pods": "30"}
     assert (objects["requests.storage"], objects["persistentvolumeclaims"]) == ("500Gi", "20")
     assert (objects["services"], objects["configmaps"], objects["secrets"]) == ("10", "50", "30")
 
@@ -78,8 +78,18 @@ def test_without_operators_nothing_asks_for_them() -> None:
     assert all(one["metadata"].get("namespace") != "argo" for one in plain)
 
 
-def test_a_namespace_comes_before_what_is_in_it() -> None:
-    assert OBJECTS[0]["kind"] == "Namespace"
+def test_a_kind_comes_first_and_a_namespace_before_what_is_in_it() -> None:
+    assert [one["kind"] for one in OBJECTS[:2]] == ["CustomResourceDefinition", "Namespace"]
+
+
+def test_what_controllers_read_is_a_configuration_without_a_mistake() -> None:
+    text = the("ConfigMap", "paddock-controller")["data"]["config.yaml"]
+    said = yaml.safe_load(text)["kubernetes"]
+    known = {setting.name for setting in SETTINGS if setting.section == "kubernetes"}
+    assert set(said) <= known
+    assert said["high_priority_class"] in {
+        one["metadata"]["name"] for one in OBJECTS if one["kind"] == "PriorityClass"
+    }
 
 
 def test_files_are_for_kustomize_and_hold_the_same(tmp_path: Path) -> None:

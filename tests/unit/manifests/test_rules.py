@@ -118,7 +118,8 @@ FIRST_ALERTS = {
 
 
 def told(objects: list[Any]) -> set[str]:
-    return {problem.rule for problem in check(objects, versions=["1.36"])}
+    """By the rules alone: schemas take their time, and know less."""
+    return {problem.rule for problem in check(objects, versions=[])}
 
 
 def test_ours_have_no_problem() -> None:
@@ -128,7 +129,7 @@ def test_ours_have_no_problem() -> None:
 @pytest.mark.parametrize("name", sorted(FIRST_FORMS))
 def test_a_form_that_was_not_right_is_told(name: str) -> None:
     first = yaml.safe_load(FIRST_FORMS[name])
-    assert told([*OURS, first]) - {"schema"} == {name}
+    assert told([*OURS, first]) == {name}
 
 
 @pytest.mark.parametrize("name", sorted(FIRST_ALERTS))

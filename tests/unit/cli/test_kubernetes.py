@@ -1,0 +1,77 @@
+"""`paddock kubernetes render|check`: streams, files, and one line for what is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from paddock.cli.main import main
+
+
+def test_render_is_a_stream_that_check_takes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["kubernetes", "render", "--namespace", "agents", "--argo"]) == 0
+    stream = tmp_path / "all.yaml"
+    stream.write_text(capsys.readouterr().out, encoding="utf-8")
+    assert main(["kubernetes", "check", "--version", "1.36", str(stream)]) == 0
+    assert "no problem" in capsys.readouterr().err
+
+
+def test_render_writes_files_and_a_quota_of_ones_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--out", str(tmp_path), "--quota", "limits.memory=320Gi", "--no-monitoring"]
+    assert main(["kubernetes", "render", *words]) == 0
+    assert capsys.readouterr().out == ""
+    limits = list(yaml.safe_load_all((tmp_path / "limits.yaml").read_text(encoding="utf-8")))
+    [quota] = [one for one in limits if one["metadata"]["name"] == "agent-platform-quota"]
+    assert quota["spec"]["hard"]["limits.memory"] == "320Gi"
+    assert not (tmp_path / "monitoring.yaml").exists()
+
+
+def test_what_is_wrong_is_told_with_its_rule(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 1}
+    wrong |= {"metadata": {"name": "mine"}, "globalDefault": True}
+    listed = {"apiVersion": "v1", "kind": "List", "items": [wrong]}
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(listed), encoding="utf-8")
+    words = ["kubernetes", "check", "--version", "1.36", str(tmp_path / "mine.yaml")]
+    assert main(words) == 1
+    assert "PriorityClass mine: globalDefault" in capsys.readouterr().out
+    assert main([*words, "--json"]) == 1
+    [told] = json.loads(capsys.readouterr().out)
+    assert told["rule"] == "no-global-default"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["render", "--namespace", "Agents/1"], "is no name"),
+        (["render", "--quota", "limits.memroy=1Gi"], "is none of"),
+        (["render", "--quota", "limits.memory=lots"], "no quantity"),
+        (["render", "--quota", "pods=0"], "more than 0"),
+        (["check", "--version", "9.9"], "is not known"),
+        (["check", "nowhere.yaml"], "nowhere.yaml"),
+        (["check", "binary"], "is no YAML"),
+        (["check", "empty"], "holds no object"),
+    ],
+)
+def test_bad_input_is_one_line(
+    words: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "binary").write_bytes(b"\x00\xff\xfe")
+    (tmp_path / "empty").write_text("", encoding="utf-8")
+    assert main(["kubernetes", *words]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert said in told.err and told.err.count("\n") == 1
