@@ -11,7 +11,7 @@ ROOMS = [
     *("core", "drivers", "storage", "workspaces", "logs", "host", "config", "supervisor"),
     *("wire", "api", "client", "cli", "tui", "web", "rehearsal", "rescue", "daemon"),
     *("simulate", "bench"),
-    *("observe", "agent", "cgroups", "tool", "stream", "cluster", "controller"),
+    *("observe", "agent", "cgroups", "tool", "stream", "cluster", "controller", "manifests"),
     *(f"drivers/{driver}" for driver in ("local", "container", "kubernetes", "fake")),
 ]
 BANNED_NAMES = {"utils", "helpers", "common", "base", "manager", "misc"}

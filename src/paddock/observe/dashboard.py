@@ -5,19 +5,44 @@ from __future__ import annotations
 from itertools import count
 from typing import Any, Final
 
+from .cluster_panels import cluster_rows
 from .panels import HOST_ROWS, Panel, Row
 
 SCHEMA: Final = 41  # Grafana 11.6 and later; older ones are brought up to it
 COLUMNS: Final = 24
 HEIGHT: Final = {"stat": 4, "timeseries": 8, "bargauge": 8}
+_SOURCES: Final = {
+    "name": "datasource",
+    "label": "Prometheus",
+    "type": "datasource",
+    "query": "prometheus",
+    "hide": 0,
+    "multi": False,
+    "includeAll": False,
+}
 _SOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
 
 
 def host_dashboard() -> dict[str, Any]:
+    about = "Agents, queue, pressure, disks of one machine."
+    return _dashboard(
+        "paddock-host", "paddock: one host", about, rows=HOST_ROWS, asked=_asked_of_a_host()
+    )
+
+
+def cluster_dashboard(namespace: str, container: str = "agent") -> dict[str, Any]:
+    about = f"Agents, quotas and volumes of the namespace {namespace}."
+    rows = cluster_rows(namespace, container)
+    return _dashboard("paddock-cluster", "paddock: a cluster", about, rows=rows, asked=[])
+
+
+def _dashboard(
+    uid: str, title: str, about: str, *, rows: tuple[Row, ...], asked: list[dict[str, Any]]
+) -> dict[str, Any]:
     return {
-        "uid": "paddock-host",
-        "title": "paddock: one host",
-        "description": "Agents, queue, pressure, disks of one machine.",
+        "uid": uid,
+        "title": title,
+        "description": about,
         "tags": ["paddock"],
         "schemaVersion": SCHEMA,
         "version": 1,
@@ -29,22 +54,13 @@ def host_dashboard() -> dict[str, Any]:
         "timepicker": {},
         "annotations": {"list": []},
         "links": [],
-        "templating": {"list": _variables()},
-        "panels": _laid_out(HOST_ROWS),
+        "templating": {"list": [_SOURCES, *asked]},
+        "panels": _laid_out(rows),
     }
 
 
-def _variables() -> list[dict[str, Any]]:
+def _asked_of_a_host() -> list[dict[str, Any]]:
     return [
-        {
-            "name": "datasource",
-            "label": "Prometheus",
-            "type": "datasource",
-            "query": "prometheus",
-            "hide": 0,
-            "multi": False,
-            "includeAll": False,
-        },
         _asked("instance", "host", "label_values(paddock_build_info, instance)", several=False),
         _asked(
             "group",
