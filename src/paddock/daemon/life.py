@@ -7,7 +7,6 @@ import contextlib
 import logging
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator, Coroutine
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,12 +17,12 @@ from paddock.api.desk import Facts
 from paddock.api.serving import ApiServer, CannotListen
 from paddock.config import settings as s
 from paddock.config.layers import load_settings
-from paddock.config.places import Places, plain_environment
+from paddock.config.places import Places
 from paddock.config.policy import to_policy
 from paddock.core.events import CancelRequested, PolicyChanged
 from paddock.core.policy import Policy
 from paddock.daemon.ballast import Ballast
-from paddock.daemon.birthplace import settle
+from paddock.daemon.beginning import CannotStart, how_to_restart, make_walls, open_own_store
 from paddock.daemon.capturing import take_up, usual_keeping
 from paddock.daemon.clusters import connect_cluster
 from paddock.daemon.configuration import Configuration
@@ -34,10 +33,9 @@ from paddock.daemon.recording import Recording
 from paddock.daemon.reports import Reports
 from paddock.daemon.shims import Shims
 from paddock.daemon.standing import grounds_for, resize
-from paddock.drivers.attempts import instance_of
 from paddock.drivers.fake.driver import FakeDriver
 from paddock.drivers.local.containment import Containment
-from paddock.drivers.local.containment.choosing import NoWalls, Wanted, choose, read_home
+from paddock.drivers.local.containment.choosing import NoWalls, read_home
 from paddock.drivers.local.driver import DriverTrouble, LocalDriver
 from paddock.drivers.local.keeper.cgroups import leave_agents_cgroups, leave_home
 from paddock.host.memory import MemoryUnreadable
@@ -45,8 +43,7 @@ from paddock.host.probe import probe_for_this_machine
 from paddock.host.triggers import Alarms
 from paddock.logs.output import OutputStore
 from paddock.ports import Driver, HostProbe, Store
-from paddock.storage.errors import StoreError, StoreInUse
-from paddock.storage.sqlite import open_store
+from paddock.storage.errors import StoreError
 from paddock.supervisor.black_boxes import BlackBoxes
 from paddock.supervisor.chores import Chores
 from paddock.supervisor.endings import Endings
@@ -59,7 +56,6 @@ from paddock.supervisor.sessions import Sessions
 from paddock.supervisor.signs import signs_for
 from paddock.supervisor.witness import Witness
 
-REVIVE_AFTER_S: Final = 1.0
 SETTLE_S: Final = 10.0
 EPOCH_TRIES: Final = 3
 BALLAST_S: Final = 5.0
@@ -67,14 +63,6 @@ PRESSURE: Final = Path("/proc/pressure/memory")
 KILL_S: Final = 20.0  # for agents that are ended with the daemon; then by force
 
 log = logging.getLogger("paddock.daemon")
-
-
-class AlreadyThere(Exception):
-    """Another daemon has the store: this one is not needed."""
-
-
-class CannotStart(Exception):
-    """Says why in one line; running agents are unharmed."""
 
 
 @dataclass(slots=True)
@@ -99,35 +87,15 @@ async def live(places: Places, *, listen: str | None) -> None:
         raise CannotStart(str(error)) from None
     settings = load_settings(None)
     policy = to_policy(settings, probe.sample().total_bytes)
-    store = _open(places)
+    store = open_own_store(places)
     try:
         inherited = inherit(store, policy)
-        walls = _walls(places, policy, settings[s.CONTAINMENT])
+        walls = make_walls(places, policy, settings[s.CONTAINMENT])
     except (StoreError, NoWalls) as error:
         store.close()
         raise CannotStart(str(error)) from None
     async with contextlib.AsyncExitStack() as stack:
         await _Daemon(places, store, inherited, walls, listen).live(stack, probe)
-
-
-def _walls(places: Places, policy: Policy, wanted: Wanted) -> Containment:
-    """After the store is ours: only one daemon makes itself at home."""
-    instance = instance_of(places.state)
-    if wanted != "none" and (trouble := settle(instance, policy.wall_bytes)) is not None:
-        log.warning("%s", trouble)
-    keep_ladder(places, policy)
-    walls, why = choose(places.keeper, instance, wall_bytes=policy.wall_bytes, wanted=wanted)
-    log.info("agents live in: %s", why)
-    return walls
-
-
-def _open(places: Places) -> Store:
-    try:
-        return open_store(places.store)
-    except StoreInUse as error:
-        raise AlreadyThere(f"a daemon is already running: {error}") from None
-    except StoreError as error:
-        raise CannotStart(str(error)) from None
 
 
 class _Daemon:
@@ -178,7 +146,7 @@ class _Daemon:
             keeper=self.places.keeper,
             output=self.places.output,
             epoch=self.epoch,
-            restart=_restart(self.places, self.listen),
+            restart=how_to_restart(self.places, self.listen),
             containment=self.walls,
             tools=Shims(self.places.state),
             capture=self.output.intake,
@@ -394,11 +362,3 @@ class _Daemon:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError, Exception):
                 await task
-
-
-def _restart(places: Places, listen: str | None) -> dict[str, object]:
-    """How the keeper brings back a daemon that died."""
-    words = [sys.executable, "-P", "-m", "paddock", "daemon", "run", "--state", str(places.state)]
-    words += ["--log", str(places.log)]
-    words += ["--listen", listen] if listen else []
-    return {"argv": words, "env": plain_environment(), "after_s": REVIVE_AFTER_S}

@@ -63,8 +63,9 @@ def shed_marks(places: Places) -> None:
 
 
 def run(places: Places, *, listen: str | None, log_file: str | None, verbose: bool) -> int:
+    from paddock.daemon.beginning import AlreadyThere, CannotStart
     from paddock.daemon.birth import NotFit, be_born
-    from paddock.daemon.life import AlreadyThere, CannotStart, live
+    from paddock.daemon.life import live
 
     try:
         be_born(places, log_file=Path(log_file) if log_file else None, verbose=verbose)
