@@ -47,7 +47,8 @@ def _measure(place: Path, cluster: Cluster, runs: int, *, within_s: float) -> di
             peak = max(peak, resident_bytes(controller.pid))
             time.sleep(0.5)
         took_s = time.monotonic() - began
-        peak = max(peak, resident_bytes(controller.pid))
+        if controller.poll() is not None:
+            print((place / "log").read_text(encoding="utf-8")[-3000:], file=sys.stderr)
     finally:
         controller.terminate()
         controller.wait(30)

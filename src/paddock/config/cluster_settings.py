@@ -72,7 +72,7 @@ HIGH_CLASS: Final = Setting(
     "Of critical and high runs; it must be in the cluster." + _AT_START,
 )
 STANDARD_CLASS: Final = Setting(
-    "kubernetes.standard_priority_class",
+    "kubernetes.normal_priority_class",
     _named("a PriorityClass"),
     "none",
     "Of normal runs; it must be in the cluster." + _AT_START,

@@ -106,12 +106,25 @@ class Leadership:
                 self._lease = await self._api.replace(LEASE, wanted, patience_s=left_s)
                 renewed_at = loop.time()
             except Refused as refused:
-                log.warning("the lease was lost: %s", refused)
-                return
+                if not await self._is_still_ours(term):
+                    log.warning("the lease was lost: %s", refused)
+                    return
             except ClusterTrouble as trouble:
                 if loop.time() - renewed_at >= self._terms.renew_s:
                     log.warning("the lease could not be renewed: %s", trouble)
                     return
+
+    async def _is_still_ours(self, term: int) -> bool:
+        """A renewal that was not answered in time may have been written all the same: then it is
+        our own that was in the way."""
+        try:
+            found = await self._api.get(LEASE, NAME, patience_s=self._terms.retry_s)
+        except (Refused, ClusterTrouble):
+            return False
+        spec = found.get("spec", {})
+        mine = (spec.get("holderIdentity"), spec.get("leaseTransitions")) == (self._identity, term)
+        self._lease = found if mine else self._lease
+        return mine
 
     async def give_up(self) -> None:
         """So that the next one need not wait."""

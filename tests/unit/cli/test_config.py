@@ -50,9 +50,9 @@ def test_show_says_each_value_and_where_it_comes_from_aligned(capsys: Capture) -
     assert main(["config", "show"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(SETTINGS) + 1
-    assert "performance_profile                medium     built in" in lines
-    assert "performance.log_buffer_size_mb     10         profile medium" in lines
-    assert any("auto       built in; at most 5 by profile medium" in line for line in lines)
+    assert "performance_profile                medium         built in" in lines
+    assert "performance.log_buffer_size_mb     10             profile medium" in lines
+    assert any("auto           built in; at most 5 by profile medium" in line for line in lines)
 
 
 def test_show_lists_presets_of_ones_own_and_never_their_variables(
@@ -88,7 +88,7 @@ def test_show_is_never_wider_than_the_terminal() -> None:
 def test_show_names_file_and_line(project: Path, capsys: Capture) -> None:
     file = write(project, "sandbox:\n  memory_limit: 2G\n")
     assert main(["config", "show"]) == 0
-    assert f"sandbox.memory_limit               2G         {file}:2" in capsys.readouterr().out
+    assert f"sandbox.memory_limit               2G             {file}:2" in capsys.readouterr().out
     found = shown(capsys)
     (limit,) = [each for each in found["settings"] if each["key"] == "sandbox.memory_limit"]
     assert (limit["file"], limit["line"], limit["raw"]) == (str(file), 2, 2 * 1024**3)

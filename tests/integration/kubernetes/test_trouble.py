@@ -1,0 +1,122 @@
+"""What may go wrong around the controller: the API, its answers, nodes, and older versions."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections import Counter
+
+from paddock.cluster.agent_run import crd
+from tests.integration.kubernetes.test_controller import in_a_cluster
+from tests.kit.cluster.objects import CRD, POD, Refusal
+from tests.kit.cluster.replicas import Replicas
+
+
+@in_a_cluster
+async def test_an_api_that_is_down_loses_no_run_and_repeats_none(fleet: Replicas) -> None:
+    fleet.add("a")
+    names = [f"run-{number}" for number in range(8)]
+    for name in names:
+        fleet.apply(name, "sleep=1", "exit=0")
+    await fleet.until(lambda: fleet.status("run-0").get("state") == "running")
+    fleet.cluster.go_down()
+    await asyncio.sleep(3.0)  # longer than the lease: its holder must stop, and begin anew
+    fleet.cluster.come_up()
+    await fleet.ended(*names)
+    assert fleet.outcomes() == Counter(succeeded=8)
+    assert len(fleet.cluster.begun()) == 8
+
+
+@in_a_cluster
+async def test_a_storm_of_conflicts_and_429_is_sat_out(fleet: Replicas) -> None:
+    count = iter(range(10**6))
+
+    def storm(verb: str, path: str) -> Refusal | None:
+        if verb in ("watch", "list") or "leases" in path:
+            return None
+        number = next(count)
+        if number % 4 == 1:
+            return Refusal(429, "TooManyRequests", "slow down", retry_after=1)
+        if number % 4 == 2 and verb == "patch":
+            return Refusal(409, "Conflict", "the object has been modified")
+        return None
+
+    fleet.cluster.hook(storm)
+    fleet.add("a")
+    names = [f"run-{number}" for number in range(6)]
+    for name in names:
+        fleet.apply(name, "exit=0")
+    await fleet.ended(*names)
+    assert fleet.outcomes() == Counter(succeeded=6)
+    assert len(fleet.cluster.begun()) == 6
+
+
+@in_a_cluster
+async def test_drained_it_comes_back_and_resumes_from_its_volume(fleet: Replicas) -> None:
+    fleet.add("a")
+    fleet.apply("one", "sleep=60")
+    await fleet.until(lambda: fleet.status("one").get("state") == "running")
+    shelves, kubelet = fleet.cluster.shelves, fleet.cluster.kubelet
+    first = fleet.cluster.pods()[0]
+    fleet.cluster.call(
+        lambda: kubelet.disrupt(next(shelves.all(POD)), "EvictionByEvictionAPI", "drain")
+    )
+    await fleet.until(lambda: len(fleet.cluster.begun()) == 2)
+    pods = {one["metadata"]["name"]: one for one in fleet.cluster.pods()}
+    second = next(one for name, one in pods.items() if name != first["metadata"]["name"])
+    variables = {each["name"]: each["value"] for each in second["spec"]["containers"][0]["env"]}
+    assert variables["PADDOCK_RESUME"] == "1"
+    claims = [one["spec"]["volumes"][0]["persistentVolumeClaim"] for one in (first, second)]
+    assert claims[0] == claims[1]
+
+
+@in_a_cluster
+async def test_an_older_stored_version_is_read_after_an_upgrade(fleet: Replicas) -> None:
+    """The CRD was served as v1alpha1 before, with less in its schema; what was stored then is
+    taken up as it is."""
+    older = copy.deepcopy(crd())
+    (version,) = older["spec"]["versions"]
+    version["name"] = "v1alpha1"
+    del version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["cancel"]
+
+    def downgrade() -> None:
+        shelves = fleet.cluster.shelves
+        found = shelves.get(CRD, older["metadata"]["name"])
+        shelves.change(CRD, found, spec=older["spec"])
+
+    def upgrade() -> None:
+        shelves = fleet.cluster.shelves
+        newer = copy.deepcopy(crd()["spec"])
+        newer["versions"].append({**version, "storage": False})
+        found = shelves.get(CRD, older["metadata"]["name"])
+        shelves.change(CRD, found, spec=newer)
+
+    fleet.cluster.call(downgrade)
+    fleet.cluster.call(
+        lambda: fleet.cluster.shelves.create(
+            fleet.cluster.api.kinds["paddock.dev", "agentruns"],
+            {"metadata": {"name": "old"}, "spec": {"command": ["exit=0"]}},
+            fleet.cluster.namespace,
+        )
+    )
+    fleet.cluster.call(upgrade)
+    fleet.add("a")
+    fleet.apply("new", "exit=0")
+    await fleet.ended("old", "new")
+    assert fleet.outcomes() == Counter(succeeded=2)
+
+
+@in_a_cluster
+async def test_sixty_runs_take_few_calls_and_none_runs_twice(fleet: Replicas) -> None:
+    """The thousand of bench/bench_kubernetes.py, in small."""
+    fleet.cluster.set_quota(limits_memory="80Gi", limits_cpu="60", pods="30")
+    names = [f"run-{number}" for number in range(60)]
+    for name in names:
+        fleet.apply(name, "exit=0", memory="4G")
+    fleet.add("a")
+    await fleet.ended(*names, within_s=100.0)
+    assert fleet.outcomes() == Counter(succeeded=60)
+    begun = Counter(name.rsplit("-", 1)[0] for name in fleet.cluster.begun())
+    assert len(begun) == 60 and max(begun.values()) == 1
+    calls = {what: n for what, n in fleet.cluster.calls.items() if "leases" not in what}
+    assert sum(calls.values()) / 60 <= 12, calls
