@@ -7,7 +7,7 @@ import logging
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from paddock.cluster.client import Object
+from paddock.cluster.client import Object, Refused
 from paddock.cluster.quota import lines_of, never_fits, short_of
 from paddock.cluster.watching import DELETED
 from paddock.controller.requests import Asked, BadRun, Reader, id_of, needs_of
@@ -178,21 +178,22 @@ class Intake:
         if self._supervisor is None:
             return
         fleet, now = self._supervisor.fleet, asyncio.get_running_loop().time()
-        due: list[Run] = []
+        due: list[str] = []
         for run in fleet.runs.values():
             if isinstance(run.state, Queued) and fleet.now - run.state.since_at > WAITED_S:
                 told_at = self._told_at.get(run.id)
                 if told_at is None or now - told_at > TELL_AGAIN_S:
-                    due.append(run)
+                    due.append(run.id)
         quotas = list(quotas)
-        for run in due[:AT_ONCE]:
-            self._told_at[run.id] = now
-            because = self._why(run, quotas, settings)
+        for each in due[:AT_ONCE]:
+            run = fleet.runs.get(each)
+            if run is None or not isinstance(run.state, Queued):
+                continue  # it was started while the others were told
+            self._told_at[each] = now
             try:
-                await self._store.tell(run.id, because)
-            except StoreError as error:
-                log.info("nobody was told why %s waits: %s", run.id, error)
-                return
+                await self._store.tell(each, self._why(run, quotas, settings))
+            except (StoreError, Refused, BadRun) as error:
+                log.info("nobody was told why %s waits: %s", each, error)
 
     def _why(self, run: Run, quotas: list[Object], settings: KubernetesSettings) -> str:
         assert self._supervisor is not None and isinstance(run.state, Queued)
