@@ -186,12 +186,12 @@ class Intake:
                     due.append(run.id)
         quotas = list(quotas)
         for each in due[:AT_ONCE]:
-            run = fleet.runs.get(each)
-            if run is None or not isinstance(run.state, Queued):
+            found = fleet.runs.get(each)
+            if found is None or not isinstance(found.state, Queued):
                 continue  # it was started while the others were told
             self._told_at[each] = now
             try:
-                await self._store.tell(each, self._why(run, quotas, settings))
+                await self._store.tell(each, self._why(found, quotas, settings))
             except (StoreError, Refused, BadRun) as error:
                 log.info("nobody was told why %s waits: %s", each, error)
 

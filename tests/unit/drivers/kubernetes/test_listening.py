@@ -22,7 +22,8 @@ def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
 def test_marks_are_found_wherever_it_is_cut_and_the_rest_is_the_agents(
     cuts: list[int], own: bytes
 ) -> None:
-    marks, kept, words = Marks(MARK), b"", []
+    marks, kept = Marks(MARK), b""
+    words: list[str] = []
     for piece in pieces(own + b"|" + SAID + b"|" + own, cuts):
         found, said = marks.split(piece)
         kept, words = kept + found, words + said
