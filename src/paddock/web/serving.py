@@ -33,9 +33,10 @@ from .workspaces import Workspaces
 
 STATIC: Final = Path(__file__).parent / "static"
 LEAVING_S: Final = 2
-# How long what was sent is kept for a browser whose connection broke: then it loads the page anew.
-RECONNECT_S: Final = 5.0
-MESSAGES_KEPT: Final = 60
+# How long a browser may be silent and find everything as it was; then it loads the page anew. Its
+# pings follow from this: with 5 s a machine under load 30 was taken for gone after two.
+RECONNECT_S: Final = 20.0
+MESSAGES_KEPT: Final = 400  # of which it has not said yet that they came
 _FAVICON: Final = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">'
     '<rect width="32" height="32" rx="8" fill="#2563eb"/>'
