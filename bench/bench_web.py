@@ -32,8 +32,8 @@ EVERY_S = 5.0
 MOST_GROWTH = 1.10
 MOST_P99_MS = 500.0
 CONFIG = "performance_profile: host\nqueue: {admission: learned}\n"
-# A line every tenth of a second with the time at which it was written; before that as many as a page
-# keeps, so that a log that only fills up is not taken for growth.
+# A line every tenth of a second with the time at which it was written; before that as many as a
+# page keeps, so that a log that only fills up is not taken for growth.
 CLOCK = """
 import sys, time
 sys.stdout.write("before\\n" * 2500)
