@@ -84,10 +84,8 @@ class Watch:
 
 
 def _is_gone(error: Exception) -> bool:
-    from lightkube.core.exceptions import ApiError
-
+    """Said as an answer, or as an event of a watch that had begun."""
     if isinstance(error, Refused):
         return error.code == 410
-    if not isinstance(error, ApiError):
-        return False
-    return error.status.code == 410 or getattr(error.response, "status_code", 0) == 410
+    answer, status = getattr(error, "response", None), getattr(error, "status", None)
+    return 410 in (getattr(answer, "status_code", 0), getattr(status, "code", 0))

@@ -129,8 +129,8 @@ async def test_a_quota_that_shrinks_below_use_ends_nobody(fleet: Replicas) -> No
     fleet.cluster.set_quota(limits_memory="8Gi", limits_cpu="100")
     fleet.add("a")
     for name in ("one", "two"):
-        fleet.apply(name, "sleep=1", "exit=0", memory="4G")
-    await fleet.until(lambda: fleet.status("two").get("state") == "running")
+        fleet.apply(name, "sleep=2", "exit=0", memory="4G")
+    await fleet.until(lambda: len(fleet.cluster.begun()) == 2)
     fleet.cluster.set_quota(limits_memory="2Gi", limits_cpu="100")
     fleet.apply("three", "exit=0", memory="4G")
     await fleet.ended("one", "two")
@@ -151,7 +151,7 @@ async def test_a_second_replica_goes_on_where_the_first_died(fleet: Replicas) ->
     names = [f"run-{number}" for number in range(6)]
     for name in names:
         fleet.apply(name, "sleep=2", "exit=0")
-    await fleet.until(lambda: fleet.status("run-5").get("state") == "running")
+    await fleet.until(lambda: len(fleet.cluster.begun()) == 6)
     await fleet.kill("a")
     await fleet.until(lambda: fleet.leader() == "b")
     await fleet.ended(*names)

@@ -30,7 +30,7 @@ from paddock.drivers.kubernetes.telling import Telling
 from paddock.ports import Launch
 
 PATIENCE_S: Final = 10.0  # then whoever waits is told why
-QUOTA_RETRY_S: Final = 10.0
+QUOTA_RETRY_S: Final = 5.0
 QUOTA_FRESH_S: Final = 1.0
 NO_POD_S: Final = 3.0  # then it is worth asking why there is none
 EVENTS_S: Final = 10.0
@@ -66,7 +66,6 @@ class Deeds:
             self._refused(life, refused)
             return
         life.created = True
-        self._count(launch)
         if life.is_killed():
             await self.end(life)
 
@@ -80,6 +79,7 @@ class Deeds:
             self._telling.put_off(life, short, retry_s=QUOTA_RETRY_S)
             self._quotas = None
             return True
+        self._count(launch)
         return False
 
     async def _lines(self, priority_class: str | None) -> list[Line]:
@@ -90,7 +90,7 @@ class Deeds:
         return self._quotas[1]
 
     def _count(self, launch: Launch) -> None:
-        """What was just asked for is in no status yet."""
+        """Before it is asked for: others look meanwhile, and it is in no status yet."""
         if self._quotas is not None:
             asked, (at, lines) = asked_of_quota(launch, self._settings), self._quotas
             lines = [replace(one, used=one.used + asked.get(one.resource, 0)) for one in lines]
