@@ -15,7 +15,6 @@ from .history import BIN_S, History, Ring
 
 Options = dict[str, Any]
 
-STEP_S: Final = 2
 LARGEST: Final = 8
 LONGEST_NAME: Final = 28
 _DIM: Final = "#8b93a1"
@@ -46,7 +45,7 @@ _COUNT: Final = "v => v == null ? '–' : String(v)"
 
 def host(history: History, rungs: dict[str, float]) -> Options:
     """The machine's memory, with the ladder's lines."""
-    seconds = history.seconds(STEP_S)
+    seconds = history.seconds()
     line = _line("used", _pairs(history, history.host_percent, seconds), _BLUE, area=0.14)
     line["markLine"] = _rung_lines(rungs)
     axis = {"min": 0, "max": 100, "interval": 25, "axisLabel": {"formatter": "{value} %"}}
@@ -78,7 +77,7 @@ def _rung_lines(rungs: dict[str, float]) -> dict[str, Any]:
 
 def by_agent(history: History) -> Options:
     """The largest by name, all others together."""
-    seconds = history.seconds(STEP_S)
+    seconds = history.seconds()
     names = history.largest(LARGEST, seconds)
     rest = [history.fleet_bytes.get(second) or 0.0 for second in seconds]
     series = []
@@ -105,7 +104,7 @@ def by_agent(history: History) -> Options:
 
 def queue(history: History) -> Options:
     """How many wait and work, and what began and ended meanwhile."""
-    seconds = history.seconds(STEP_S)
+    seconds = history.seconds()
     waits = _line("waiting", _pairs(history, history.waiting, seconds), _AMBER, area=0.1)
     works = _line("at work", _pairs(history, history.at_work, seconds), _BLUE)
     for line in (waits, works):
@@ -126,7 +125,7 @@ def queue(history: History) -> Options:
 
 def one(history: History, run: views.RunView) -> Options:
     """What one agent used, and its wall once it comes near it."""
-    seconds = history.seconds(1)
+    seconds = history.seconds()
     ring, limit_bytes = history.agents.get(run.id) or Ring(), run.limit_bytes
     pairs = _pairs(history, ring, seconds)
     line = _line("in use", pairs, _BLUE, area=0.14)

@@ -13,6 +13,7 @@ MOST_AGENTS: Final = 1000  # whose curve is kept; those that were seen longest a
 BIN_S: Final = 10
 MISSED_S: Final = 5
 LEAST_SHOWN_S: Final = 120
+POINTS: Final = 120
 # Paddock or its owner ended it, and not the agent itself.
 KILLS: Final = frozenset(
     {"memory_limit_exceeded", "timeout_exceeded", "preempted", "cancelled", "lost"}
@@ -101,10 +102,13 @@ class History:
         counts[kind] = times
         self._bins.append(Bin(begins_at, counts))
 
-    def seconds(self, step: int = 1) -> range:
-        """Those that charts show; by whole steps, so that a curve does not tremble."""
+    def seconds(self) -> range:
+        """Those that charts show: as far back as is known, in about as many points however far, so
+        that a page that stays open does not grow. By whole steps: a curve does not tremble."""
+        known = min(SECONDS, max(LEAST_SHOWN_S, self.now - self.began))
+        step = -(-known // POINTS)
         last = self.now // step * step
-        shown = min(SECONDS - 2 * step, max(LEAST_SHOWN_S, self.now - self.began))
+        shown = min(known, SECONDS - 2 * step)
         return range(last - shown // step * step, last + 1, step)
 
     def curve(self, ring: Ring, seconds: Iterable[int]) -> list[float | None]:

@@ -4,7 +4,7 @@ long."""
 from __future__ import annotations
 
 from paddock.web import charts
-from paddock.web.history import BIN_S, MISSED_S, MOST_AGENTS, SECONDS, History
+from paddock.web.history import BIN_S, MISSED_S, MOST_AGENTS, POINTS, SECONDS, History
 from paddock.wire.views import RunView
 
 NOW = 1_000_000
@@ -101,6 +101,17 @@ def test_what_was_before_the_first_look_is_remembered_and_changes_nothing_seen()
     assert history.host_percent.get(NOW + 5) == 40.0
     assert history.fleet_bytes.get(NOW - 1) is None
     assert history.seconds()[0] <= NOW - 60
+
+
+def test_a_chart_has_as_many_points_however_long_it_is_open() -> None:
+    history = a_history()
+    counts = []
+    for second in range(history.now, history.now + 2 * SECONDS):
+        history.reach(second)
+        counts.append(len(history.seconds()))
+    assert max(counts) <= POINTS + 2
+    assert min(counts) > POINTS / 2 - 2
+    assert history.seconds()[0] > history.now - SECONDS
 
 
 def test_an_empty_history_makes_charts_too() -> None:
