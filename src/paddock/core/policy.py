@@ -39,6 +39,8 @@ class LadderPolicy:
     slowdown: float = 2.0
     # A round waits this long for its memory to come back before the next one is tried.
     freeze_round_s: float = 5.0
+    # Bursts of an overcommitted fleet wait for each other, and nobody stands still for longer.
+    longest_hold_s: float = 60.0
     kill_round_s: float = 5.0
 
 

@@ -24,7 +24,8 @@ class Room:
         self._claimant = claimant
         on_their_way = leaving(fleet)
         self._gone = fleet.demand.of(on_their_way)
-        self._agents = len(fleet.live) - len(on_their_way)
+        here = (run for run in on_their_way if run not in fleet.away)
+        self._agents = len(fleet.live) - len(fleet.away) - sum(1 for _ in here)
 
     def take(self, candidate: Candidate) -> None:
         self._gone = self._gone.plus(self._fleet.demand.of([candidate.run]))
@@ -51,7 +52,9 @@ class Room:
 
 def make_room(fleet: Fleet, claimant: Run) -> None:
     """Stop lesser runs if that lets the claimant in; otherwise nobody is disturbed."""
-    if claimant.priority is Priority.LOW or _asked_just_now(fleet, claimant):
+    if claimant.priority is Priority.LOW or claimant.spec.away:
+        return  # what lives elsewhere needs no room here
+    if _asked_just_now(fleet, claimant):
         return
     room = Room(fleet, claimant)
     if room.is_met():
@@ -98,7 +101,7 @@ def _candidates(fleet: Fleet, claimant: Run) -> list[Candidate]:
     found: list[Candidate] = []
     ripe_at: float | None = None
     for run in fleet.live_runs():
-        if isinstance(run.state, Stopping) or run.priority <= claimant.priority:
+        if isinstance(run.state, Stopping) or run.priority <= claimant.priority or run.spec.away:
             continue
         if (
             _line(run, policy) <= _line(claimant, policy)

@@ -32,6 +32,7 @@ class Round:
     victims: tuple[str, ...]
     give_up_at: float
     kill: bool = False
+    hold: bool = False  # bursts wait for each other
 
 
 def climb(ladder: Ladder, host: Host, policy: LadderPolicy, *, at: float) -> Ladder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from .fleet import Fleet
 from .freezing import freeze, thaw
@@ -11,6 +12,8 @@ from .preemption import as_candidate, leaving
 from .pressure import Round, Rung, emergency_bytes, has_eased, rung_of
 from .run import Frozen, Outcome, Priority, Run, Running, Starting, StopPhase, Stopping
 from .victims import Bytes, Candidate, because, choose
+
+STEADY: Final = 16  # a sixteenth of its limit is how much less who goes on counts with
 
 
 def relieve(fleet: Fleet) -> None:
@@ -35,32 +38,47 @@ def _all_clear(fleet: Fleet) -> None:
 def _preempt(fleet: Fleet) -> None:
     """First let some stand still, which may be enough; then stop who must give way."""
     assert fleet.host is not None
-    policy = fleet.policy.ladder
-    if has_eased(fleet.host, policy):
+    if has_eased(fleet.host, fleet.policy.ladder):
         # Only the step's dwell is left, for those who would start: these may go on.
         _all_clear(fleet)
         return
     current = fleet.round
-    if current is not None and not current.kill:
-        frozen = [run for run in _still(fleet, current) if isinstance(run.state, Running)]
-        still_pressed = rung_of(fleet.host, policy) >= Rung.PREEMPT
-        if frozen and fleet.now >= current.give_up_at and still_pressed:
-            _stop_some(fleet, frozen)
-            return
-        if frozen:
-            if _overcommitted(fleet):
-                _hold(fleet, give_up_at=current.give_up_at)
-            return
-    if leaving(fleet):
-        return  # somebody's memory is on its way; look again when it is back
-    give_up_at = fleet.now + policy.freeze_round_s
+    if current is None or current.kill:
+        _begin(fleet)
+    elif _is_over(fleet, current):
+        _stop_some(fleet, current)
+    elif current.hold:
+        _let_stand(fleet, give_up_at=current.give_up_at)
+    elif not _frozen(fleet, current):
+        _begin(fleet)
+
+
+def _begin(fleet: Fleet) -> None:
+    """A round, unless somebody's memory is on its way: then it is looked at again."""
+    if not leaving(fleet):
+        _let_stand(fleet, give_up_at=fleet.now + fleet.policy.ladder.freeze_round_s)
+
+
+def _is_over(fleet: Fleet, current: Round) -> bool:
+    """Standing still that helps may last while bursts go by; nobody stands still for ever."""
+    assert fleet.host is not None
+    policy = fleet.policy.ladder
+    if fleet.now < current.give_up_at or leaving(fleet):
+        return False
+    helps = rung_of(fleet.host, policy) < Rung.PREEMPT
+    return not helps or fleet.now >= current.give_up_at + policy.longest_hold_s
+
+
+def _let_stand(fleet: Fleet, *, give_up_at: float) -> None:
     if _overcommitted(fleet):
         _hold(fleet, give_up_at=give_up_at)
         return
-    chosen = choose(_stoppable(fleet), Bytes(_over_the_step(fleet)))
-    fleet.round = Round(victims=tuple(c.run for c in chosen), give_up_at=give_up_at)
-    for victim in chosen:
-        run = fleet.runs[victim.run]
+    chosen = {each.run for each in choose(_stoppable(fleet), Bytes(_over_the_step(fleet)))}
+    for run in [run for run in fleet.pressed if run not in chosen]:
+        thaw(fleet, fleet.runs[run])  # of a hold, or of a round before
+    fleet.round = Round(victims=tuple(sorted(chosen)), give_up_at=give_up_at)
+    for victim in sorted(chosen):
+        run = fleet.runs[victim]
         freeze(fleet, run, by=Frozen.BY_PRESSURE, because=fleet.ladder.because)
 
 
@@ -89,23 +107,34 @@ def _hold(fleet: Fleet, *, give_up_at: float) -> None:
                 thaw(fleet, run)
         else:
             held.append(run)
-    fleet.round = Round(victims=tuple(run.id for run in held), give_up_at=give_up_at)
+    victims = tuple(run.id for run in held)
+    fleet.round = Round(victims=victims, give_up_at=give_up_at, hold=True)
     for run in held:
         freeze(fleet, run, by=Frozen.BY_PRESSURE, because=fleet.ladder.because)
 
 
 def _claims(fleet: Fleet) -> Iterator[tuple[bool, int, Run]]:
-    """How much each that runs could still take; the critical first."""
-    for run in fleet.live_runs():
+    """How much each that runs could still take; the critical first. Who goes on in a hold counts
+    with a little less, so that two who are alike do not take turns with every look."""
+    is_held = fleet.round is not None and fleet.round.hold
+    for run in _here(fleet):
         if isinstance(run.state, Running) and run.state.frozen is not Frozen.BY_USER:
-            left = run.state.hold.limit_bytes - fleet.demand.used_by(run.id)
+            limit = run.state.hold.limit_bytes
+            left = limit - fleet.demand.used_by(run.id)
+            if is_held and run.id not in fleet.pressed:
+                left -= limit // STEADY
             yield run.priority is not Priority.CRITICAL, max(0, left), run
+
+
+def _here(fleet: Fleet) -> Iterator[Run]:
+    """Those whose memory is this host's."""
+    return (run for run in fleet.live_runs() if not run.spec.away)
 
 
 def _stoppable(fleet: Fleet) -> list[Candidate]:
     candidates = [
         as_candidate(fleet, run)
-        for run in fleet.live_runs()
+        for run in _here(fleet)
         if isinstance(run.state, Running) and run.priority is not Priority.CRITICAL
     ]
     return [each for each in candidates if each.used_bytes > 0]
@@ -117,13 +146,14 @@ def _over_the_step(fleet: Fleet) -> float:
     return _over_bytes(fleet, target=target, free_bytes=policy.queue_free_bytes)
 
 
-def _stop_some(fleet: Fleet, frozen: Sequence[Run]) -> None:
-    """Those who were frozen for it; of an overcommitted fleet, in which nearly all were, as many as
-    are needed, and rather who goes on and gives nothing back."""
-    if _overcommitted(fleet):
-        victims = choose(_stoppable(fleet), Bytes(_over_the_step(fleet)))
-    else:
-        victims = [as_candidate(fleet, run) for run in frozen]
+def _stop_some(fleet: Fleet, current: Round) -> None:
+    """As many as are needed, of those who stood still for it; of an overcommitted fleet, in which
+    nearly all did, rather who goes on and gives nothing back."""
+    frozen = _frozen(fleet, current)
+    candidates = _stoppable(fleet)
+    if frozen and not _overcommitted(fleet):
+        candidates = [as_candidate(fleet, run) for run in frozen]
+    victims = choose(candidates, Bytes(_over_the_step(fleet)))
     spared = _spared(fleet, victims)
     for victim in victims:
         text = because(victim, cause=fleet.ladder.because, spared=spared)
@@ -173,7 +203,7 @@ def _killable(fleet: Fleet, *, dying: bool) -> list[Candidate]:
     together with the last other one: `dying` is one whose memory is on its way, and may be enough.
     """
     assert fleet.host is not None
-    live = [run for run in fleet.live_runs() if isinstance(run.state, Starting | Running)]
+    live = [run for run in _here(fleet) if isinstance(run.state, Starting | Running)]
     candidates = [as_candidate(fleet, run) for run in live]
     useful = [candidate for candidate in candidates if candidate.used_bytes > 0]
     lesser = [each for each in useful if each.priority is not Priority.CRITICAL]
@@ -187,6 +217,10 @@ def _anybody_just_killed(fleet: Fleet) -> bool:
     since_at = fleet.now - fleet.policy.ladder.kill_round_s
     killed = (fleet.runs[run].state for run in fleet.stopping)
     return any(state.since_at > since_at for state in killed)
+
+
+def _frozen(fleet: Fleet, current: Round) -> list[Run]:
+    return [run for run in _still(fleet, current) if isinstance(run.state, Running)]
 
 
 def _still(fleet: Fleet, current: Round) -> list[Run]:

@@ -52,10 +52,11 @@ def _start_one(fleet: Fleet) -> bool:
     """Start the first that may; False when nobody can, and then room is made for the urgent."""
     blocked: list[Run] = []
     host_short = False
-    failed: set[tuple[str, int, bool]] = set()  # the same shape gets the same answer
+    failed: set[tuple[str, int, bool, bool]] = set()  # the same shape gets the same answer
     fleet.door = None
     for run in _in_turn(fleet):
-        shape = (run.spec.group, run.limit_bytes, run.priority < Priority.NORMAL)
+        urgent = run.priority < Priority.NORMAL
+        shape = (run.spec.group, run.limit_bytes, urgent, run.spec.away)
         if shape not in failed:
             fits = _fits(fleet, run)
             if fits is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from paddock.core.actions import Action, AskCheckpoint, FreezeAttempt, KillAttempt, ThawAttempt
+from paddock.core.events import FreezeRequested
 from paddock.core.policy import Admission
 from paddock.core.run import Priority, Running
 from tests.kit.factories import a_host, a_policy, a_spec, with_parts
@@ -97,3 +98,47 @@ def test_a_hold_kills_nobody() -> None:
     yard = overcommitted()
     for percent in (86.0, 90.0, 94.0, 90.0, 83.0, 70.0):
         assert not only(look(yard, percent, r0="3G"), KillAttempt)
+
+
+def test_between_leaving_the_step_and_easing_nobody_stands_still_for_ever() -> None:
+    yard = overcommitted()
+    look(yard, 86.0, r0="3800M")
+    assert len(standing(yard)) == 5
+    stopped = [
+        action for _ in range(90) for action in only(look(yard, 83.5, after_s=1.0), AskCheckpoint)
+    ]
+    assert stopped, "held for a minute and a half, a little below the step"
+
+
+def test_one_alone_in_an_overcommitted_fleet_is_stopped_in_time_too() -> None:
+    yard = overcommitted()
+    for name in ("r1", "r2", "r3", "r4", "r5"):
+        yard.tell(FreezeRequested(yard.now, name))
+    told = [
+        action
+        for _ in range(10)
+        for action in only(look(yard, 94.0, after_s=1.0, r0="3900M"), AskCheckpoint)
+    ]
+    assert [action.attempt.run for action in told][:1] == ["r0"]
+
+
+def test_two_who_are_alike_do_not_take_turns_with_every_look() -> None:
+    yard = overcommitted()
+    look(yard, 86.0, r0="2000M", r1="2001M")
+    changes = 0
+    for number in range(40):
+        one, other = ("2001M", "2000M") if number % 2 else ("2000M", "2001M")
+        actions = look(yard, 84.5, r0=one, r1=other)
+        changes += len(only(actions, FreezeAttempt)) + len(only(actions, ThawAttempt))
+    assert changes <= 2
+
+
+def test_when_a_hold_is_overcommitted_no_more_only_as_many_stand_still_as_are_needed() -> None:
+    yard = overcommitted()
+    look(yard, 86.0, r0="3800M", r1="1G", r2="1G")
+    assert len(standing(yard)) == 5
+    for name in ("r3", "r4", "r5"):
+        yard.cancel(name)
+        yard.end(name)
+    look(yard, 85.5, r0="3800M", r1="1G", r2="1G")
+    assert len(standing(yard)) < 3
