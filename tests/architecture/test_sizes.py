@@ -6,9 +6,9 @@ LONGEST_FILE = 400
 LONGEST_FUNCTION = 50
 # Lines of code, without comments and docstrings. The aim was about 2,000; all decisions, and what
 # two reviews asked of them, took 3,050; runs in steps 100 more, waiting for a workspace 40, runs
-# that live on other machines 20, bursts that wait for each other 50. Above this nobody can know the
+# that live on other machines 20, bursts that wait for each other 60. Above this nobody can know the
 # core as a whole any more.
-LARGEST_CORE = 3480
+LARGEST_CORE = 3490
 
 
 def test_no_file_is_too_long() -> None:

@@ -24,8 +24,7 @@ class Room:
         self._claimant = claimant
         on_their_way = leaving(fleet)
         self._gone = fleet.demand.of(on_their_way)
-        here = (run for run in on_their_way if run not in fleet.away)
-        self._agents = len(fleet.live) - len(fleet.away) - sum(1 for _ in here)
+        self._agents = len(set(fleet.live) - set(fleet.away) - set(on_their_way))
 
     def take(self, candidate: Candidate) -> None:
         self._gone = self._gone.plus(self._fleet.demand.of([candidate.run]))

@@ -77,9 +77,8 @@ def _let_stand(fleet: Fleet, *, give_up_at: float) -> None:
     for run in [run for run in fleet.pressed if run not in chosen]:
         thaw(fleet, fleet.runs[run])  # of a hold, or of a round before
     fleet.round = Round(victims=tuple(sorted(chosen)), give_up_at=give_up_at)
-    for victim in sorted(chosen):
-        run = fleet.runs[victim]
-        freeze(fleet, run, by=Frozen.BY_PRESSURE, because=fleet.ladder.because)
+    for run in sorted(chosen):
+        freeze(fleet, fleet.runs[run], by=Frozen.BY_PRESSURE, because=fleet.ladder.because)
 
 
 def _overcommitted(fleet: Fleet) -> bool:
