@@ -149,7 +149,7 @@ async def _retry(desk: Desk, body: Again, run: Run) -> Submission:
             await _save(desk, run)
         spec = structs.replace(run.spec, id=new, needs=(), heartbeat=None, **_going_on(run, body))
         spec = _changed(spec, body.otherwise)
-        environment = r.outside_environment(body.environment)
+        environment = r.environment_again(recipe, body.environment)
         labels = {
             **_of_its_fleet(recipe),
             **_high_of(recipe, was=run.spec.limit_bytes, now=spec.limit_bytes),

@@ -75,6 +75,13 @@ def outside_environment(variables: Mapping[str, str]) -> Mapping[str, str]:
     }
 
 
+def environment_again(recipe: Recipe, said: Mapping[str, str]) -> Mapping[str, str]:
+    """Of who asks for it once more; in a cluster, where that means nothing, of the run itself."""
+    if recipe.labels.get(DRIVER_LABEL) == IN_CLUSTERS:
+        return recipe.environment or {}
+    return outside_environment(said)
+
+
 def recipe_of(
     request: RunRequest,
     of: Sent,

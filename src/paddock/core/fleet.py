@@ -116,8 +116,8 @@ class Fleet:
         `gone` is what those hold who are counted as if they had left: then the question is whether
         memory would be enough, and not whether the cores or the pace hold it back.
         """
-        if run.spec.away:
-            return Fit(0, 0, 0)
+        if run.spec.away:  # also with a host that cannot be read; but not before anybody has looked
+            return None if self.host is None else Fit(0, 0, 0)
         available = self.host.available_bytes if self.host is not None else None
         if available is None or self.now - self._looked_at > self.policy.stale_s:
             return None

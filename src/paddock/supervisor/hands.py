@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Final, assert_never
 
 from paddock.core.actions import (
@@ -18,7 +19,7 @@ from paddock.core.actions import (
     ThawAttempt,
     WarnAttempt,
 )
-from paddock.core.events import CheckpointDeclined, Emptied, Event, SpawnFailed
+from paddock.core.events import CheckpointDeclined, Emptied, Event, SpawnFailed, StartPutOff
 from paddock.core.fleet import Fleet
 from paddock.core.run import Attempt, Run, Starting, Stopping
 from paddock.ports import Driver, Launch, Recipe, Stop
@@ -30,6 +31,7 @@ from paddock.supervisor.stepping import Work, resumes, work_of
 from paddock.supervisor.witness import Witness
 
 DRIVER_LABEL: Final = "driver"
+DRIVER_RETRY_S: Final = 10.0
 # Its wall, or where there is none what is sampled: an agent cannot read that from any cgroup.
 MEMORY_LIMIT: Final = "PADDOCK_MEMORY_LIMIT"
 
@@ -52,6 +54,7 @@ class Hands:
     keepsakes: Keepsakes | None = None  # without: nothing lies between two attempts
     sessions: Sessions | None = None  # without: an agent begins anew each time
     signs: Signs | None = None  # without: an end is what its exit code says
+    absent: Mapping[str, str] = MappingProxyType({})  # drivers that are not there, and why
 
     def __init__(self, drivers: Mapping[str, Driver], default: str, tell: Tell) -> None:
         self._drivers = drivers
@@ -161,8 +164,9 @@ class Hands:
         name = recipe.labels.get(DRIVER_LABEL, self._default)
         driver = self._drivers.get(name)
         if driver is None:
-            reason = f"this daemon has no driver {name!r}"
-            self._tell(SpawnFailed(fleet.now, attempt, reason, permanent=True))
+            # It was taken by a daemon that had it, so it may come back: nothing of the run is lost.
+            reason = f"its driver {name} {self.absent.get(name, 'is not there')}"
+            self._tell(StartPutOff(fleet.now, attempt, reason, retry_s=DRIVER_RETRY_S))
             return
         try:
             launch = self._equipped(_launch(action, run, recipe), work_of(action, run, recipe))

@@ -72,6 +72,7 @@ class Supervisor:
         self.absent: dict[str, str] = {}  # drivers that are not there: what is to be done about it
         self.news = News()
         self.hands = Hands(drivers, default, self.post)
+        self.hands.absent = self.absent
         self.outcomes: Counter[str] = Counter()  # of all ended runs that the store keeps
         self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.on_parting: list[Callable[[Parting], None]] = []
