@@ -146,4 +146,4 @@ def test_without_textual_it_says_how_to_get_it(house: House) -> None:
         terminal.run("top", PYTHONPATH=str(house.home))
         screen = terminal.shows("ended with 2").replace("\n", "")
         assert "top needs the package textual, which is not installed" in screen
-        assert "pip install 'paddock[tui]'" in screen
+        assert "pip install '.[tui]' in paddock's checkout" in screen

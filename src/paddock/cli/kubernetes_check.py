@@ -48,7 +48,7 @@ def check(values: Values, files: tuple[Path, ...], versions: tuple[str, ...], as
         problems = checking.check(objects, versions=versions or checking.VERSIONS)
     except ModuleNotFoundError:
         raise CommandError(
-            "checking needs Kubernetes' schemas: pip install 'paddock[kubernetes]'"
+            "checking needs Kubernetes' schemas: pip install '.[kubernetes]' in paddock's checkout"
         ) from None
     except checking.UnknownVersion as unknown:
         raise CommandError(f"--version: {unknown}") from None

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from paddock.manifests.values import Values
 
 _NAMED = ("namespace", "image", "agents_image", "argo_namespace")
+_IMAGE = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._/:@-]{0,254}")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
@@ -53,6 +54,10 @@ def _values(options: dict[str, Any]) -> Values:
     from paddock.manifests.values import COMPUTE, OBJECTS, Values
 
     said = {name: options.pop(name) for name in _NAMED}
+    for key in ("image", "agents_image"):
+        if said[key] is not None and not _IMAGE.fullmatch(said[key]):
+            option = f"--{key.replace('_', '-')}"
+            raise CommandError(f"{option}: {safe(said[key])!r} is no name of an image")
     for key in ("namespace", "argo_namespace"):
         if said[key] is not None and not _NAME.fullmatch(said[key]):
             option = f"--{key.replace('_', '-')}"
@@ -94,8 +99,9 @@ def _quota(said: tuple[str, ...], known: Mapping[str, str]) -> dict[str, str]:
     type=click.Path(file_okay=False, path_type=Path),
     help="A directory for kustomize; else one stream on stdout.",
 )
+@click.option("--overwrite", is_flag=True, help="Also files that were changed by hand.")
 @click.option("--json", "as_json", is_flag=True, help="A list of objects instead of YAML.")
-def render(values: Values, out: Path | None, as_json: bool) -> None:
+def render(values: Values, out: Path | None, overwrite: bool, as_json: bool) -> None:
     """The manifests of paddock in a cluster: limits, controllers, scaling, monitoring.
 
     \b
@@ -104,11 +110,19 @@ def render(values: Values, out: Path | None, as_json: bool) -> None:
       paddock kubernetes render --out cluster/ --namespace agents --quota limits.memory=320Gi
     """
     from paddock.manifests import rendering
+    from paddock.manifests.values import IMAGE
 
     files = rendering.render(values)
+    for option, image in (("--image", values.image), ("--agents-image", values.agents_image)):
+        if image == IMAGE:
+            note(f"no {option} was said: {image} is in no registry")
     if out is not None:
-        for path in rendering.write(files, out):
-            note(f"{safe(str(path))}")
+        try:
+            for path in rendering.write(files, out, overwrite=overwrite):
+                note(safe(str(path)))
+        except rendering.Changed as changed:
+            how = "move it away, or say --overwrite"
+            raise CommandError(f"{safe(str(changed))}, and nothing was written: {how}") from None
     if as_json:
         echo_json(rendering.all_of(files))
     elif out is None:

@@ -116,7 +116,7 @@ class Api:
             import lightkube
             from lightkube.config import client_adapter
         except ImportError:
-            text = "lightkube is not installed: pip install 'paddock[kubernetes]'"
+            text = "lightkube is not installed: pip install '.[kubernetes]' in paddock's checkout"
             raise ClusterTrouble(text) from None
         config = _config(where)
         self.namespace: str = where.namespace or config.namespace or "default"

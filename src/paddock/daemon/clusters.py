@@ -64,7 +64,8 @@ async def cluster_driver(
 ) -> ClusterDriver | str:
     """Connected; or what is to be done about it, as the end of a sentence."""
     if importlib.util.find_spec("lightkube") is None:
-        return "needs lightkube: pip install 'paddock[kubernetes]', then paddock daemon stop"
+        how = "pip install '.[kubernetes]' in paddock's checkout"
+        return f"needs lightkube: {how}, then paddock daemon stop"
     if not is_wanted(places, settings):
         return "needs an image to run agents in: set kubernetes.image, then paddock daemon stop"
     try:

@@ -63,7 +63,7 @@ def settings(values: Values) -> Object:
         "namespace": values.namespace,
         "image": values.agents_image,
         "high_priority_class": HIGH,
-        "standard_priority_class": STANDARD,
+        "normal_priority_class": STANDARD,
         "low_priority_class": LOW,
     }
     data = {"config.yaml": json.dumps({"kubernetes": said}, indent=2) + "\n"}  # YAML, too

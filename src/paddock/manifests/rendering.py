@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -16,6 +17,7 @@ from .values import Values
 from .watching import watching
 
 KUSTOMIZATION: Final = "kustomization.yaml"
+MADE: Final = "# Made by paddock kubernetes render: "
 
 
 def render(values: Values) -> dict[str, list[Object]]:
@@ -39,16 +41,41 @@ def stream(objects: Sequence[Object]) -> str:
     return yaml.safe_dump_all(objects, sort_keys=False, width=100, allow_unicode=True)
 
 
-def write(files: Mapping[str, Sequence[Object]], directory: Path) -> Iterator[Path]:
-    """Each file whole or not at all; what else lies there is left alone."""
+class Changed(Exception):
+    """A file that somebody has changed since it was written."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path} was changed by hand")
+        self.path = path
+
+
+def write(
+    files: Mapping[str, Sequence[Object]], directory: Path, *, overwrite: bool = False
+) -> Iterator[Path]:
+    """Each file whole or not at all; what else lies there, and what was changed, is left alone."""
     directory.mkdir(parents=True, exist_ok=True)
     texts = {name: stream(objects) for name, objects in files.items()}
     texts[KUSTOMIZATION] = stream([_kustomization(files)])
+    for name in texts:
+        if not overwrite and _is_changed(directory / name):
+            raise Changed(directory / name)
     for name, text in texts.items():
         path, half = directory / name, directory / f".{name}.half"
-        half.write_text(text, encoding="utf-8")
+        half.write_text(f"{MADE}{_digest(text)}\n{text}", encoding="utf-8")
         half.replace(path)
         yield path
+
+
+def _is_changed(path: Path) -> bool:
+    """It is not what the digest in its first line is of."""
+    if not path.exists():
+        return False
+    first, _, rest = path.read_text(encoding="utf-8", errors="replace").partition("\n")
+    return first != f"{MADE}{_digest(rest)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _kustomization(files: Mapping[str, Sequence[Object]]) -> Object:

@@ -6,11 +6,19 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from paddock.cluster.quantities import number_of
+from paddock.cluster.quantities import NoQuantity, number_of
 
 from .objects import Object
 from .problems import Problem, of_kind, rule, space_of, where
 
+OF_QUANTITIES: Final = {
+    *("hard", "requests", "limits", "default", "defaultRequest", "max", "min"),
+    *("minAllowed", "maxAllowed"),
+}
+WITH_QUANTITIES: Final = (
+    *("ResourceQuota", "LimitRange", "PersistentVolumeClaim", "VerticalPodAutoscaler"),
+    *("Pod", "Job", "Deployment", "StatefulSet", "DaemonSet"),
+)
 COMPUTE: Final = ("cpu", "memory", "requests.", "limits.", "pods")
 
 
@@ -80,6 +88,37 @@ def _largest_limit(
     quotas = [one for one in of_kind(objects, "ResourceQuota") if space_of(one) == space]
     asked = [one["spec"].get("hard", {}).get(f"requests.{name}") for one in quotas]
     return max((number_of(text) for text in asked if text), default=Decimal(0))
+
+
+@rule("quantities")
+def quantities(objects: Sequence[Object]) -> list[Problem]:
+    """To a schema a quantity is any text; the API server refuses `4Gb`."""
+    return [
+        Problem("quantities", where(one), f"{path}: {text!r} is no quantity; as in 500m or 8Gi")
+        for one in of_kind(objects, *WITH_QUANTITIES)
+        for path, text in _quantities(one.get("spec"), "spec")
+        if not _is_quantity(text)
+    ]
+
+
+def _quantities(part: Any, path: str, *, inside: bool = False) -> Iterator[tuple[str, Any]]:
+    """Whatever stands below a key that holds nothing else."""
+    if isinstance(part, dict):
+        for key, value in part.items():
+            below = inside or key in OF_QUANTITIES
+            yield from _quantities(value, f"{path}.{key}", inside=below)
+    elif isinstance(part, list):
+        for value in part:
+            yield from _quantities(value, path, inside=inside)
+    elif inside:
+        yield path, part
+
+
+def _is_quantity(text: Any) -> bool:
+    try:
+        return number_of(str(text)) >= 0
+    except NoQuantity:
+        return False
 
 
 @rule("tight-pods")

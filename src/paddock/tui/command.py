@@ -7,7 +7,7 @@ import sys
 
 import click
 
-HOW_TO_GET_IT = "pip install 'paddock[tui]'"
+HOW_TO_GET_IT = "pip install '.[tui]' in paddock's checkout"
 
 
 @click.command("top")

@@ -39,7 +39,10 @@ def command(port: int, host: str, as_json: bool) -> None:  # noqa: FBT001 - clic
       paddock web --port 8080
     """
     if importlib.util.find_spec("nicegui") is None:
-        _leave("the dashboard needs nicegui; get it with: pip install 'paddock[web]'", BAD_USAGE)
+        _leave(
+            "the dashboard needs nicegui; get it with: pip install '.[web]' in paddock's checkout",
+            BAD_USAGE,
+        )
     bound = _bind(host, port)
     with bound:
         _serve(bound, host, as_json=as_json)

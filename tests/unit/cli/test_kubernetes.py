@@ -33,6 +33,30 @@ def test_render_writes_files_and_a_quota_of_ones_own(
     assert not (tmp_path / "monitoring.yaml").exists()
 
 
+def test_what_was_changed_by_hand_is_not_written_over(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["kubernetes", "render", "--out", str(tmp_path)]
+    assert main(words) == 0
+    assert main(words) == 0, "what it wrote itself it writes again"
+    changed = tmp_path / "limits.yaml"
+    changed.write_text(changed.read_text(encoding="utf-8") + "# mine\n", encoding="utf-8")
+    capsys.readouterr()
+    assert main(words) == 2
+    assert "changed by hand" in capsys.readouterr().err
+    assert changed.read_text(encoding="utf-8").endswith("# mine\n")
+    assert main([*words, "--overwrite"]) == 0
+    assert "# mine" not in changed.read_text(encoding="utf-8")
+
+
+def test_images_that_nobody_has_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kubernetes", "render"]) == 0
+    assert "--agents-image" in capsys.readouterr().err
+    images = ["--image", "registry.example/a:1", "--agents-image", "registry.example/b:1"]
+    assert main(["kubernetes", "render", *images]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_what_is_wrong_is_told_with_its_rule(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -52,6 +76,7 @@ def test_what_is_wrong_is_told_with_its_rule(
     ("words", "said"),
     [
         (["render", "--namespace", "Agents/1"], "is no name"),
+        (["render", "--agents-image", "bad image!!"], "no name of an image"),
         (["render", "--quota", "limits.memroy=1Gi"], "is none of"),
         (["render", "--quota", "limits.memory=lots"], "no quantity"),
         (["render", "--quota", "pods=0"], "more than 0"),

@@ -75,6 +75,13 @@ metadata: {name: another, namespace: agent-platform}
 spec:
   hard: {requests.cpu: "20", limits.memory: 160Gi, pods: "30"}
 """,
+    "quantities": """
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: another, namespace: elsewhere}
+spec:
+  hard: {requests.memory: 4Gb}
+""",
     "scope-counts-pods": """
 apiVersion: v1
 kind: ResourceQuota

@@ -25,7 +25,7 @@ def test_without_nicegui_it_says_how_to_get_it() -> None:
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
-    assert "pip install 'paddock[web]'" in done.stderr
+    assert "pip install '.[web]' in paddock's checkout" in done.stderr
 
 
 def test_a_port_that_is_taken_is_named(capsys: pytest.CaptureFixture[str]) -> None:
