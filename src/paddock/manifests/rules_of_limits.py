@@ -101,17 +101,18 @@ def quantities(objects: Sequence[Object]) -> list[Problem]:
     ]
 
 
-def _quantities(part: Any, path: str, *, inside: bool = False) -> Iterator[tuple[str, Any]]:
-    """Whatever stands below a key that holds nothing else."""
-    if isinstance(part, dict):
-        for key, value in part.items():
-            below = inside or key in OF_QUANTITIES
-            yield from _quantities(value, f"{path}.{key}", inside=below)
-    elif isinstance(part, list):
+def _quantities(part: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """What stands right below a key that holds names and quantities."""
+    if isinstance(part, list):
         for value in part:
-            yield from _quantities(value, path, inside=inside)
-    elif inside:
-        yield path, part
+            yield from _quantities(value, path)
+    elif isinstance(part, dict):
+        for key, value in part.items():
+            below = f"{path}.{key}"
+            if key in OF_QUANTITIES and isinstance(value, dict):
+                yield from ((f"{below}.{name}", text) for name, text in value.items())
+            else:
+                yield from _quantities(value, below)
 
 
 def _is_quantity(text: Any) -> bool:
