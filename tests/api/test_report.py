@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from contextlib import contextmanager
 from html.parser import HTMLParser
@@ -81,6 +82,76 @@ def test_no_history_at_all_is_no_error(report: Any) -> None:
     assert code == 0
     assert "Nothing was recorded" in out and "no prices are set" in out
     assert out.count("not known") == 12
+
+
+def a_young_past(desk: ServedDesk, *, minutes: int, now_at: float) -> float:
+    """One agent since so many minutes, as they are kept; gives when that was."""
+    from paddock.ports import Rollup
+    from paddock.storage.rollup import DAY_S, HOUR_S, MINUTE_S, FleetSpan, GroupSpan, packed
+
+    first = int(now_at // MINUTE_S - minutes) * MINUTE_S
+    held = 4 << 30
+
+    def seen(seconds: float) -> bytes:
+        span = FleetSpan(seconds=seconds, readable_s=seconds, agents_max=1, agents_s=seconds)
+        span.limits_s = span.expected_s = held * seconds
+        return packed(span)
+
+    hours: dict[int, float] = {}
+    for at in range(first, first + minutes * MINUTE_S, MINUTE_S):
+        desk.store.record([Rollup(MINUTE_S, at, None, seen(60.0))], now_at=now_at)
+        hours[at // HOUR_S * HOUR_S] = hours.get(at // HOUR_S * HOUR_S, 0.0) + 60.0
+    rollups = [Rollup(HOUR_S, at, None, seen(seconds)) for at, seconds in hours.items()]
+    group = GroupSpan(seconds=60.0, limits_s=held * 60.0, limit_bytes=held, attempts=1)
+    rollups.append(Rollup(DAY_S, int(now_at // DAY_S * DAY_S), "coder", packed(group)))
+    desk.store.record(rollups, now_at=now_at)
+    return first
+
+
+def test_minutes_of_history_are_not_judged_as_if_they_were_months(
+    report: Any, desk: ServedDesk, tmp_path: Path
+) -> None:
+    first = a_young_past(desk, minutes=25, now_at=time.time())
+    with_prices(tmp_path)
+    code, out, _ = report("--cost", "--scorecard")
+    assert code == 0
+    assert time.strftime("From %Y-%m-%d %H:%M to ", time.localtime(first)) in out
+    assert "What advice would save is not known" in out and "less memory" not in out
+    assert "Cost for 30 days: not known (0.42 h of history, 24 h are needed)" in out
+    assert "1 attempt ended; 20 are needed" in out
+    [saved] = [line for line in out.splitlines() if line.startswith("memory saved by")]
+    assert "not known" in saved and "missed" not in saved
+    assert "0 out-of-memory kills, 0 preemptions" in out
+
+
+def test_the_first_hours_are_drawn_by_minutes_and_the_first_minutes_not_at_all(
+    report: Any, desk: ServedDesk, tmp_path: Path
+) -> None:
+    a_young_past(desk, minutes=2, now_at=time.time())
+    assert report("--html", "page.html")[0] == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "too little history yet for plots" in page and "<svg" not in page
+    a_young_past(desk, minutes=25, now_at=time.time())
+    assert report("--html", "page.html")[0] == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    agents = page.split("<svg")[1].split("</svg>")[0]
+    curve = agents.split("points=")[1].split('"')[1]
+    assert len(curve.split()) >= 25
+    along = re.findall(r">(\w{3} \d\d \d\d:\d\d)<", agents)
+    assert len(set(along)) == len(along) == 5
+
+
+def test_on_a_narrow_terminal_the_reasons_stand_below(
+    report: Any, desk: ServedDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_past(desk.store, days=60, now_at=time.time())
+    whole = " ".join(report("--scorecard")[1].split())
+    monkeypatch.setattr("paddock.cli.report.terminal_width", lambda: 80)
+    out = report("--scorecard")[1]
+    assert max(map(len, out.splitlines())) <= 80
+    for reason in re.findall(r"largest of \d+ peaks|against their limits; the advice \w+", whole):
+        assert reason in " ".join(out.split())
+    assert "largest of" in whole and "against their limits; the advice would" in whole
 
 
 class Tags(HTMLParser):

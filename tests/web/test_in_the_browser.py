@@ -233,7 +233,7 @@ def test_workspaces_are_listed(sight: Sight) -> None:
     assert done.returncode == 0, done.stderr
     page = sight.open("/workspaces")
     table = page.get_by_role("table", name="Workspaces")
-    expect(table).to_contain_text("1 files not committed", timeout=LATE_MS)
+    expect(table).to_contain_text("1 file not committed", timeout=LATE_MS)
     expect(table).to_contain_text("shop")
 
 

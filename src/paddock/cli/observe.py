@@ -130,8 +130,8 @@ def _print_table(*, as_json: bool) -> None:
         Column("metric"),
         Column("kind"),
         Column("unit"),
-        Column("labels", gives_way=2, leaves=2),
-        Column("what", gives_way=1),
+        Column("labels", leaves=1),
+        Column("what", below=True),
     )
     rows = [
         (one.name, one.kind, one.unit, ", ".join(one.labels), one.about) for one in METRICS.values()

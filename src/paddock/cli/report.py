@@ -15,6 +15,8 @@ from .params import DurationType
 from .printing import coloured, echo_json, note, terminal_width
 
 if TYPE_CHECKING:
+    from paddock.wire.history_views import HistoryView
+
     from .reporting import Prices
 
 DAY_S: Final = 86400.0
@@ -22,6 +24,8 @@ LONGEST_S: Final = 90 * DAY_S
 STEP_S: Final = 3600
 FINE_STEP_S: Final = 300
 FINE_UNTIL_S: Final = 2 * DAY_S
+MINUTE_S: Final = 60
+MINUTES_UNTIL_S: Final = 6 * 3600.0
 
 
 @click.command("report")
@@ -77,6 +81,10 @@ def command(
     step_s = FINE_STEP_S if since_s <= FINE_UNTIL_S else STEP_S
     with connected() as client:
         past = client.history(since_at=now_at - since_s, step_s=step_s, groups=True, ledger=True)
+        if step_s > (finer := _finer(past, now_at)):
+            from_at = max(past.points[0].at, now_at - since_s)
+            # Where only hours are kept, they stay.
+            past.points = client.history(since_at=from_at, step_s=finer).points or past.points
     days = round(horizon_s / DAY_S)
     report = build(past, horizon_days=days, prices=_prices(), now_at=now_at)
     if file is not None:
@@ -89,6 +97,14 @@ def command(
         width, colour = terminal_width(), coloured(sys.stdout)
         said = lines(report, cost=cost, scores=scorecard, width=width, colour=colour)
         click.echo("\n".join(said))
+
+
+def _finer(past: HistoryView, now_at: float) -> int:
+    """How fine the first hours are looked at: hours would make one point of them."""
+    known_s = now_at - past.points[0].at if past.points else FINE_UNTIL_S
+    if known_s >= FINE_UNTIL_S:
+        return STEP_S
+    return MINUTE_S if known_s < MINUTES_UNTIL_S else FINE_STEP_S
 
 
 def _prices() -> Prices:

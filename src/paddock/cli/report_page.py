@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from html import escape
+from typing import Final
 
 from paddock.bench.page import document
 from paddock.bench.plots import curves
@@ -22,18 +23,19 @@ from .report_text import (
     saving,
     score_row,
     size,
+    span,
 )
 from .reporting import Foretold, Report
+
+LEAST_POINTS: Final = 5  # in time: fewer make no plot
 
 
 def page(report: Report, past: HistoryView) -> str:
     made = time.strftime("%Y-%m-%d %H:%M", time.localtime(report.made_at))
-    first, last = (
-        time.strftime("%Y-%m-%d", time.localtime(at)) for at in (report.since_at, report.until_at)
-    )
+    seen = f"{span(report)[:1].lower()}{span(report)[1:]} · seen {report.use.seen_h:g} h"
     parts = [
         "<h1>Capacity report</h1>",
-        f'<p class="machine">{made} · from {first} to {last} · seen {report.use.seen_h:g} h</p>',
+        f'<p class="machine">{made} · {seen}</p>',
         *_use(past),
         *(part for told in report.forecast for part in _forecast(told)),
         *_sizing(report),
@@ -65,6 +67,9 @@ def _use(past: HistoryView) -> Iterable[str]:
             [("workspaces", _bytes_of("workspace_bytes")), ("logs", _bytes_of("log_bytes"))],
         ),
     )
+    if len(points) < LEAST_POINTS:
+        yield "<p>There is too little history yet for plots: it is written once a minute.</p>"
+        return
     for title, unit, series in plots:
         drawn = [_curve(name, unit, points, of, begin) for name, of in series]
         if any(curve.points for curve in drawn):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from paddock.core.units import GIB, format_duration, format_size
 from paddock.observe.sizing_advice import Advice
 
-from .printing import safe
-from .reporting import Cost, Foretold, Report, Use
-from .tables import Column, Row, table
+from .printing import counted, safe
+from .reporting import LEAST_RATE_H, Cost, Foretold, Report, Use
+from .tables import Column, Row, fold, table
 
 NOT_KNOWN: Final = "not known"
+DATES_ONLY_S: Final = 2 * 86400.0  # of a shorter time the hours are told, too
 _SIZING: Final = (
     Column("group", gives_way=2, least=20),
     Column("limit now", right=True),
@@ -21,45 +22,59 @@ _SIZING: Final = (
     Column("request", right=True, leaves=1),
     Column("saves", right=True),
     Column("confidence"),
-    Column("because", gives_way=3, leaves=2),
+    Column("because", below=True),
 )
 _SCORES: Final = (
     Column("metric"),
     Column("target"),
     Column("stands at", right=True),
     Column(""),
-    Column("from", gives_way=3, leaves=1),
+    Column("from", below=True),
 )
 
 
 def lines(
     report: Report, *, cost: bool, scores: bool, width: int | None, colour: bool
 ) -> Iterator[str]:
-    yield from _head(report)
-    yield from _use(report.use)
+    yield from _folded(_head(report), width)
+    yield from _folded(_use(report.use), width)
     yield ""
     for told in report.forecast:
-        yield from foretold(told)
+        yield from _folded(foretold(told), width)
     if report.sizing:
         yield ""
         yield from table(_SIZING, [_advice(a) for a in report.sizing], width=width, colour=colour)
-        yield saving(report)
+        yield from _folded([saving(report)], width)
     if cost:
         yield ""
-        yield from _cost(report.cost)
+        yield from _folded(_cost(report.cost), width)
     if scores:
         yield ""
         rows = [score_row(report, n) for n in range(len(report.scorecard))]
         yield from table(_SCORES, rows, width=width, colour=colour)
 
 
+def _folded(texts: Iterable[str], width: int | None) -> Iterator[str]:
+    for text in texts:
+        words = text.lstrip(" ")
+        indent = " " * (len(text) - len(words))
+        room = None if width is None else width - len(indent)
+        yield from (f"{indent}{line}" for line in fold(words, room))
+
+
 def _head(report: Report) -> Iterator[str]:
-    first, last = (time.strftime("%Y-%m-%d", time.localtime(at)) for at in _span(report))
-    yield f"From {first} to {last}: a daemon was there for {report.use.seen_h:g} h."
+    yield f"{span(report)}: a daemon was there for {report.use.seen_h:g} h."
 
 
-def _span(report: Report) -> tuple[float, float]:
-    return report.since_at, report.until_at
+def span(report: Report) -> str:
+    """From when on there is history, not from when on it was asked for."""
+    if report.first_at is None:
+        asked = time.strftime("%Y-%m-%d", time.localtime(report.since_at))
+        return f"No history since {asked}"
+    times = report.first_at, report.until_at
+    shape = "%Y-%m-%d" if times[1] - times[0] >= DATES_ONLY_S else "%Y-%m-%d %H:%M"
+    first, last = (time.strftime(shape, time.localtime(at)) for at in times)
+    return f"From {first} to {last}"
 
 
 def size(value: float | None) -> str:
@@ -83,7 +98,8 @@ def _use(use: Use) -> Iterator[str]:
     yield f"   queue  {use.waiting_max} at most{wait}"
     ends = ", ".join(f"{count} {outcome}" for outcome, count in sorted(use.ends.items()))
     yield f"    runs  {use.starts} starts; {ends or 'none ended'}"
-    harm = f"{use.ooms} out-of-memory kills, {use.preemptions} preemptions, {use.freezes} freezes"
+    things = ((use.ooms, "out-of-memory kill"), (use.preemptions, "preemption"))
+    harm = ", ".join(counted(n, thing) for n, thing in (*things, (use.freezes, "freeze")))
     yield f"pressure  {use.pressed_h:g} h above calm; {harm}"
     if use.disk_used_bytes is not None:
         parts = f"workspaces {size(use.workspace_bytes)}, logs {size(use.log_bytes)}"
@@ -133,6 +149,8 @@ def saved(advice: Advice) -> str:
 
 
 def saving(report: Report) -> str:
+    if report.saving_share is None and any(one.change == "unknown" for one in report.sizing):
+        return "What advice would save is not known: too few attempts have ended in any group."
     if report.saving_share is None:
         return "No agent was at work in this time, so nothing can be saved."
     return f"Taken as a whole, the advice reserves {100 * report.saving_share:.0f} % less memory."
@@ -147,7 +165,11 @@ def _cost(cost: Cost | None) -> Iterator[str]:
 
 def cost_lines(cost: Cost) -> Iterator[str]:
     money = cost.currency
-    yield f"Cost: {cost.month:.2f} {money} for 30 days at this rate."
+    if cost.month is None:
+        known = f"{cost.seen_h:g} h of history, {LEAST_RATE_H:.0f} h are needed"
+        yield f"Cost for 30 days: not known ({known})."
+    else:
+        yield f"Cost: {cost.month:.2f} {money} for 30 days at this rate."
     yield f"  memory reserved {cost.reserved_gib_hours:.1f} GiB·h: {cost.reserved:.2f} {money}"
     yield f"  really used {cost.used_gib_hours:.1f} GiB·h: {cost.used:.2f} {money}"
     if cost.core_hours is not None:

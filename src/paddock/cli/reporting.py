@@ -17,6 +17,7 @@ from paddock.wire.history_views import GroupHistory, HistoryPoint, HistoryView
 LEAST_SEEN_S: Final = 1800.0  # of a day: less says little of it
 HOUR_S: Final = 3600.0
 MONTH_H: Final = 30 * 24.0
+LEAST_RATE_H: Final = 24.0  # seen: less is no rate that a month could be reckoned with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +74,8 @@ class Cost:
     reserved: float
     used: float
     cores: float | None
-    month: float  # at this rate, for 30 days
+    seen_h: float
+    month: float | None  # at this rate, for 30 days; None: too little was seen to say
     saving_gib_hours: float  # had the advice been taken
     saving: float
 
@@ -83,6 +85,7 @@ class Report:
     made_at: float
     since_at: float
     until_at: float
+    first_at: float | None  # the beginning of what is known; None: nothing is
     use: Use
     forecast: tuple[Foretold, ...]
     sizing: tuple[Advice, ...]
@@ -95,12 +98,14 @@ def build(past: HistoryView, *, horizon_days: int, prices: Prices, now_at: float
     advice = tuple(advise(_use_of(group)) for group in past.groups)
     held = sum((group.limits_bytes or 0.0) * group.agent_s for group in past.groups)
     saving = sum(one.saving_byte_s for one in advice)
-    share = saving / held if held else None
+    judged = any(one.change != "unknown" for one in advice)
+    share = saving / held if held and judged else None
     told = _foretell(past.points, horizon_days, now_at)
     return Report(
         made_at=now_at,
         since_at=past.since_at,
         until_at=past.until_at,
+        first_at=past.points[0].at if past.points else None,
         use=_use(past.points),
         forecast=told,
         sizing=advice,
@@ -273,13 +278,14 @@ def _cost(points: Sequence[HistoryPoint], prices: Prices, saving_byte_s: float) 
     saved = saving_byte_s / GIB / HOUR_S
     return Cost(
         currency=prices.currency,
+        seen_h=round(hours, 2),
         reserved_gib_hours=round(reserved, 3),
         used_gib_hours=round(used, 3),
         core_hours=None if known is None else round(known, 3),
         reserved=round(reserved * prices.memory_gib_hour, 2),
         used=round(used * prices.memory_gib_hour, 2),
         cores=None if known is None else round(known * prices.core_hour, 2),
-        month=round(spent / hours * MONTH_H, 2) if hours else 0.0,
+        month=round(spent / hours * MONTH_H, 2) if hours >= LEAST_RATE_H else None,
         saving_gib_hours=round(saved, 3),
         saving=round(saved * prices.memory_gib_hour, 2),
     )

@@ -9,6 +9,7 @@ from typing import Final
 from .printing import paint
 
 GAP: Final = "  "
+UNDER: Final = "    "
 LEAST: Final = 8  # a column is not cut below this while another way is left
 _ELLIPSIS: Final = "…"
 
@@ -23,6 +24,7 @@ class Column:
     keeps_end: bool = False  # of a path the end says most: it is cut in front
     # When cutting is not enough, the one with the highest number is left out first; 0 never.
     leaves: int = 0
+    below: bool = False  # where the table is too wide, it stands under its row, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,25 @@ def table(
     """A head and a line a row. Cells must be safe already; without a width nothing is cut."""
     cells = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
     lines = [[Cell(column.head, "bold") for column in columns], *cells]
-    rooms = _fitted(columns, _widths(lines, len(columns)), width)
-    for line in lines:
+    widths = _widths(lines, len(columns))
+    under = [i for i, column in enumerate(columns) if column.below]
+    if width is None or _over(dict(enumerate(widths)), width) <= 0:
+        under = []
+    rooms = _fitted(columns, {i: w for i, w in enumerate(widths) if i not in under}, width)
+    for number, line in enumerate(lines):
         parts = [
             _cell(line[index], room, columns[index], colour=colour) for index, room in rooms.items()
         ]
         yield GAP.join(parts).rstrip()
+        if number and width is not None:
+            yield from _under([line[index] for index in under], width, colour=colour)
+
+
+def _under(cells: Sequence[Cell], width: int, *, colour: bool) -> Iterator[str]:
+    indent = UNDER if width > 4 * len(UNDER) else ""
+    for cell in cells:
+        for part in fold(cell.text, width - len(indent)) if cell.text else ():
+            yield indent + paint(part, cell.colour, on=colour)
 
 
 def shown_width(text: str) -> int:
@@ -93,9 +108,9 @@ def _widths(lines: list[list[Cell]], count: int) -> list[int]:
     return [max(shown_width(line[index].text) for line in lines) for index in range(count)]
 
 
-def _fitted(columns: Sequence[Column], widths: list[int], width: int | None) -> dict[int, int]:
+def _fitted(columns: Sequence[Column], widths: dict[int, int], width: int | None) -> dict[int, int]:
     """The columns that are shown, with their room: no line is ever wider than the terminal."""
-    rooms = dict(enumerate(widths))
+    rooms = dict(widths)
     if width is None:
         return rooms
     going = sorted((i for i in rooms if columns[i].leaves), key=lambda i: -columns[i].leaves)

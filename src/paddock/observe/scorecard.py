@@ -11,10 +11,13 @@ from itertools import pairwise
 from typing import Final, Protocol
 
 from paddock.core.pressure import Rung
+from paddock.core.units import MIB, format_size
 
 EXHAUSTED: Final = Rung.PREEMPT  # from here on memory had run out
 SCALING_S: Final = 300.0
 RECOVERY_S: Final = 300.0
+SAVED_SHARE: Final = 0.20
+LEAST_WEIGHED: Final = 100 * MIB  # of workspaces: whose share of less is unused harms nobody
 LIFE: Final = "daemon"
 STOPPED: Final = "stopped"
 
@@ -117,6 +120,10 @@ def _storage(points: Sequence[Point]) -> Score:
         missing = "no workspace was weighed (that happens once an hour)"
         return Score(name=name, target=target, stands=None, missing=missing)
     total = sum(point.workspace_bytes or 0 for point in weighed)
+    if total < LEAST_WEIGHED * len(weighed):
+        held, least = format_size(total // len(weighed)), format_size(LEAST_WEIGHED)
+        missing = f"workspaces hold {held} on average; less than {least} is not judged"
+        return Score(name=name, target=target, stands=None, missing=missing)
     share = sum(point.unused_workspace_bytes or 0 for point in weighed) / total
     data = "bytes in workspaces that no run has, against all"
     return Score(name=name, target=target, stands=_percent(share, 0), met=share < 0.20, data=data)
@@ -228,7 +235,11 @@ def _saving(points: Sequence[Point], possible: float | None) -> Score:
         return Score(name=name, target=target, stands=None, missing="no agent was at work")
     counted = sum((point.expected_bytes or 0.0) * point.seconds for point in points)
     share = max(0.0, 1 - counted / limits)
+    if possible is None and share < SAVED_SHARE:
+        missing = "no group has had enough attempts to be sized by"
+        return Score(name=name, target=target, stands=None, missing=missing)
+    met = share >= SAVED_SHARE
     data = "what admission counted agents with, against their limits"
     if possible is not None:
         data += f"; the advice would take {_percent(possible, 0)} off the limits"
-    return Score(name=name, target=target, stands=_percent(share, 0), met=share >= 0.20, data=data)
+    return Score(name=name, target=target, stands=_percent(share, 0), met=met, data=data)

@@ -55,7 +55,8 @@ class Advice:
 def advise(use: GroupUse) -> Advice:
     seen = sum(count for _, count in use.peaks)
     if seen < LEAST_ATTEMPTS or use.limit_bytes is None:
-        text = f"{use.attempts} attempts ended; {LEAST_ATTEMPTS} are needed to say anything"
+        ended = "1 attempt" if use.attempts == 1 else f"{use.attempts} attempts"
+        text = f"{ended} ended; {LEAST_ATTEMPTS} are needed to say anything"
         return _advice(use, "unknown", None, None, text)
     highest, p95 = _quantile(use.peaks, 1.0), _quantile(use.peaks, 0.95)
     request = _rounded(p95)

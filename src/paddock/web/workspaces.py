@@ -62,5 +62,5 @@ def _work(each: views.WorkspaceView) -> str:
         merged = "" if each.unmerged is None else f" ({each.unmerged} not merged)"
         words.append(f"{each.commits} commits{merged}")
     if each.uncommitted:
-        words.append(f"{each.uncommitted} files not committed")
+        words.append(f"{each.uncommitted} file{'s'[: each.uncommitted != 1]} not committed")
     return ", ".join(words) or "nothing"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import yaml
 
 from paddock.observe.alerts import HOST
@@ -54,3 +55,13 @@ def test_now_is_what_the_daemon_says_word_for_word(paddock: Paddock) -> None:
 def test_only_one_form_at_a_time(paddock: Paddock) -> None:
     called = paddock("observe", "metrics", "--now", "--json")
     assert called.code == 2 and "only one of" in called.err
+
+
+def test_on_a_narrow_terminal_what_is_measured_stands_below_and_whole(
+    paddock: Paddock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("paddock.cli.printing.terminal_width", lambda: 80)
+    shown = paddock("observe", "metrics").out
+    assert max(map(len, shown.splitlines())) <= 80
+    words = " ".join(shown.split())
+    assert all(one.about in words and one.name in words for one in METRICS.values())

@@ -114,3 +114,20 @@ def test_of_a_path_the_end_is_kept() -> None:
     columns = (Column("run"), Column("path", gives_way=1, keeps_end=True))
     lines = list(table(columns, [("a", "/very/long/way/to/workspace")], width=20, colour=False))
     assert lines[1] == "a    …y/to/workspace"
+
+
+def test_what_stands_below_is_whole_at_any_width_and_a_column_where_there_is_room() -> None:
+    columns = (Column("name"), Column("n", right=True), Column("why", below=True))
+    assert list(table(columns, ROWS, width=60, colour=False)) == list(
+        table(columns, ROWS, colour=False)
+    )
+    assert list(table(columns, ROWS, width=24, colour=False)) == [
+        "name                n",
+        "a-rather-long-name  7",
+        "    it has a long story",
+        "    to tell",
+    ]
+    for width in range(8, 60):
+        lines = list(table(columns, ROWS, width=width, colour=False))
+        assert all(len(line) <= width for line in lines)
+        assert "tell" in " ".join(lines)

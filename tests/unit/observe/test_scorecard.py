@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from paddock.core.units import GIB, KIB
 from paddock.observe.scorecard import Known, Score, scorecard
 
 
@@ -19,8 +20,8 @@ class Point:
     start_p95_s: float | None = 2.0
     expected_bytes: float | None = 5.0
     limits_bytes: float | None = 10.0
-    workspace_bytes: int | None = 100
-    unused_workspace_bytes: int | None = 10
+    workspace_bytes: int | None = 100 * GIB
+    unused_workspace_bytes: int | None = 10 * GIB
 
 
 @dataclass
@@ -60,7 +61,7 @@ def test_each_target_can_be_missed() -> None:
         ooms=1,
         start_p95_s=301.0,
         expected_bytes=9.0,
-        unused_workspace_bytes=21,
+        unused_workspace_bytes=21 * GIB,
     )
     slow = Entry("pressure", 0.0, 400.0, "false", {"rung": 4.0})
     lives = [Entry("daemon", 0.0, 1000.0), Entry("daemon", 1100.0, 2000.0)]
@@ -85,3 +86,20 @@ def test_pressure_that_took_no_memory_from_anybody_is_no_exhaustion() -> None:
 def test_cpu_counts_only_while_agents_are_at_work() -> None:
     idle = replace(Point(), agents=0.0, cpu_percent=1.0)
     assert scores([Point(), idle], [])["CPU use while agents are at work"].stands == "70 %"
+
+
+def test_a_few_bytes_that_are_kept_are_no_waste() -> None:
+    small = Point(workspace_bytes=12 * KIB, unused_workspace_bytes=12 * KIB)
+    found = scores([small], [])["unused workspace storage"]
+    assert found.stands is None and found.met is None
+    assert "12 KiB" in found.missing and "100 MiB is not judged" in found.missing
+    large = Point(workspace_bytes=2 * GIB, unused_workspace_bytes=2 * GIB)
+    assert scores([large], [])["unused workspace storage"].met is False
+
+
+def test_nothing_saved_is_missed_only_where_something_could_be_known() -> None:
+    name, whole = "memory saved by right-sizing", Point(expected_bytes=10.0)
+    assert scores([whole], [])[name].stands is None
+    known = Known(points=[whole], ledger=[], forecasts={}, possible_saving=0.3)
+    found = next(score for score in scorecard(known) if score.name == name)
+    assert (found.stands, found.met) == ("0 %", False)
