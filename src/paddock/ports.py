@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -110,6 +110,14 @@ class Driver(Protocol):
 
     def forget(self, attempt: Attempt) -> None:
         """Its end is remembered: the driver need not keep anything of it but its output."""
+
+
+@runtime_checkable
+class Ranks(Protocol):
+    """A driver that wrote down how urgent an attempt is, for rescues and for the kernel."""
+
+    def set_priority(self, attempt: Attempt, priority: Priority) -> None:
+        """From now on; may be repeated without harm."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

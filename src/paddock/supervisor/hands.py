@@ -21,8 +21,8 @@ from paddock.core.actions import (
 )
 from paddock.core.events import CheckpointDeclined, Emptied, Event, SpawnFailed, StartPutOff
 from paddock.core.fleet import Fleet
-from paddock.core.run import Attempt, Run, Starting, Stopping
-from paddock.ports import Driver, Launch, Recipe, Stop
+from paddock.core.run import Attempt, Priority, Run, Starting, Stopping
+from paddock.ports import Driver, Launch, Ranks, Recipe, Stop
 from paddock.supervisor.grounds import Grounds
 from paddock.supervisor.keepsakes import Keepsakes
 from paddock.supervisor.sessions import Sessions
@@ -61,6 +61,7 @@ class Hands:
         self._default = default
         self._post = tell
         self._begun: dict[Attempt, Driver] = {}
+        self._ranked: dict[Attempt, Priority] = {}  # since a launch was made that still waits
 
     def _tell(self, event: Event) -> None:
         if self.last_look is None or not self.last_look(event):
@@ -137,10 +138,19 @@ class Hands:
         if self.grounds is not None and isinstance(action, _STOPS):
             self.grounds.drop(action.attempt)
 
+    def amended(self, run: Run) -> None:
+        """Its priority may be another: whoever ranks without us must know."""
+        driver = self._begun.get(run.attempt)
+        if driver is None:
+            self._ranked[run.attempt] = run.priority
+        elif isinstance(driver, Ranks):
+            driver.set_priority(run.attempt, run.priority)
+
     def forget(self, attempt: Attempt, *, lives: bool = False) -> None:
         """`lives`: it goes on without us, and keeps what it stands on."""
         if self.grounds is not None and not lives:
             self.grounds.clear(attempt)
+        self._ranked.pop(attempt, None)
         driver = self._begun.pop(attempt, None)
         if driver is not None:
             driver.forget(attempt)
@@ -190,7 +200,8 @@ class Hands:
 
     def _begin(self, driver: Driver, launch: Launch) -> None:
         self._begun[launch.attempt] = driver
-        driver.start(launch, self._tell)
+        priority = self._ranked.pop(launch.attempt, launch.priority)
+        driver.start(replace(launch, priority=priority), self._tell)
 
 
 def _launch(action: StartAttempt, run: Run, recipe: Recipe) -> Launch:

@@ -337,6 +337,8 @@ class Supervisor:
             before, run = change.before, change.run
             for tell in self.on_change:
                 tell(change)
+            if isinstance(before, Live) and before is run.state:
+                self.hands.amended(run)
             if isinstance(before, Live) and not run.live:
                 self.hands.forget(Attempt(run.id, before.attempt))
             if isinstance(run.state, Ended):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -73,6 +74,24 @@ def test_only_a_running_run_is_frozen_and_only_a_frozen_one_is_thawed(house: Hou
     until(lambda: house.told("why", "one")["sentence"].startswith("running"), within_s=20)
     refused = house.paddock("thaw", "one")
     assert refused.returncode != 0 and "it is not frozen" in refused.stderr
+
+
+def test_a_rescue_goes_by_the_priority_that_a_run_has_now(house: House) -> None:
+    """`relieve` asks no daemon: it reads what the driver wrote down."""
+    for name in ("third", "fifth"):
+        assert house.paddock("submit", "--name", name, "--", "sleep", "60").returncode == 0
+    for name in ("third", "fifth"):
+        until(lambda: house.told("why", name)["sentence"].startswith("running"), within_s=20)
+    for name, word in (("third", "low"), ("fifth", "high"), ("third", "high"), ("fifth", "low")):
+        assert house.paddock("priority", name, word).returncode == 0
+    words = ("relieve", "1", "--dry-run", "--json")
+
+    def first() -> str:
+        return json.loads(house.paddock(*words).stdout)["would_kill"][0]["name"]
+
+    until(lambda: first() == "fifth", within_s=20)
+    said = json.loads(house.paddock(*words).stdout)["would_kill"]
+    assert [(one["name"], one["priority"]) for one in said] == [("fifth", "low"), ("third", "high")]
 
 
 def test_a_frozen_run_can_be_killed(house: House) -> None:

@@ -22,9 +22,11 @@ from paddock.core.run import Attempt, Priority
 from paddock.core.units import MIB
 from paddock.drivers.attempts import attempt_of, name_of
 from paddock.drivers.local.containment.cgroup import CgroupContainment
+from paddock.rescue.records import Records, read_facts
 from tests.kit import leaks
 from tests.kit.keeping import PYTHON, agent
 from tests.kit.stable import CANCELLED
+from tests.kit.waiting import until
 from tests.kit.walls import WalledStable, within_walls
 
 # One read into a buffer of that size: as quick in a guest as it can be.
@@ -73,6 +75,20 @@ async def test_walls_are_what_was_asked_for_and_swap_is_none(stable: WalledStabl
     assert stable.driver.cpu_limits() == {attempt: 0.5}
     (pid,) = stable.walls.pids(attempt)
     assert read_or_empty(f"/proc/{pid}/oom_score_adj").strip() == "500"
+
+
+@within_walls()
+async def test_a_changed_priority_reaches_rescues_and_the_kernel(stable: WalledStable) -> None:
+    attempt = stable.start("sh", "-c", "sleep 60 & wait", limit_bytes=64 * MIB, name="third")
+    await stable.hear(Started, attempt)
+    await asyncio.to_thread(until, lambda: len(stable.walls.pids(attempt)) == 2)
+    records = Records(str(stable.driver._keepers.directory.parent))
+    for priority, score in ((Priority.LOW, "1000"), (Priority.HIGH, "250")):
+        stable.driver.set_priority(attempt, priority)
+        known = read_facts(records)[name_of(attempt)]
+        assert (known.name, known.priority) == ("third", int(priority))
+        paths = [f"/proc/{pid}/oom_score_adj" for pid in stable.walls.pids(attempt)]
+        assert {read_or_empty(path).strip() for path in paths} == {score}
 
 
 @within_walls()

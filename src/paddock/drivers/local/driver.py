@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from paddock.core.run import Attempt
+from paddock.core.run import Attempt, Priority
 from paddock.drivers.attempts import Checkpoints, instance_of, make_sign, remove, walls_of
 from paddock.drivers.local.adopting import Adopting
 from paddock.drivers.local.containment import Containment
@@ -224,6 +224,14 @@ class LocalDriver:
         life = self._alive(attempt)
         if life is not None:  # an adopted one may have been frozen by a daemon that died of it
             self._pressing.thaw(life)
+
+    def set_priority(self, attempt: Attempt, priority: Priority) -> None:
+        """Also for the kernel, whose choice is to be ours."""
+        life = self._alive(attempt)
+        if life is None:
+            return
+        self._names.keep_priority(life, priority)
+        self._containment.set_priority(attempt, priority)
 
     # -- looking --------------------------------------------------------------------------
 

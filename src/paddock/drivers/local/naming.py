@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from paddock.core.run import Attempt
+from paddock.core.run import Attempt, Priority
 from paddock.drivers.attempts import Signs, attempt_of, environment_of, name_of, unsafe
 from paddock.drivers.local.keeper.protocol import MAX_ID_LENGTH
 from paddock.drivers.local.life import Life
@@ -79,6 +80,19 @@ class Names:
             keep(self.facts(life.attempt), text)
         except OSError as error:
             log.warning("a rescue will not know the name of %s: %s", life.attempt.run, error)
+
+    def keep_priority(self, life: Life, priority: Priority) -> None:
+        """In the same file. A rescue reads it meanwhile, so it is there whole at any time."""
+        self.keep_facts([life])
+        path = self.facts(life.attempt)
+        try:
+            with open(path, encoding="utf-8") as file:  # noqa: PTH123 - as everywhere here
+                facts = json.load(file)
+            if facts["priority"] != int(priority):
+                keep(f"{path}.new", json.dumps({**facts, "priority": int(priority)}))
+                os.replace(f"{path}.new", path)  # noqa: PTH105
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            log.warning("a rescue goes by the old priority of %s: %s", life.attempt.run, error)
 
     def signs(self, attempt: Attempt) -> Signs:
         return Signs(

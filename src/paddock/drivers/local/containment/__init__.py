@@ -34,6 +34,9 @@ class Containment(Protocol):
     def prepare(self, attempt: Attempt, walls: Walls, *, priority: Priority) -> Place:
         """A fresh place for a new attempt. OSError: it cannot be had, and nothing is started."""
 
+    def set_priority(self, attempt: Attempt, priority: Priority) -> None:
+        """Of those inside, for the kernel's choice; as far as we may."""
+
     def adopt(self, attempts: Collection[Attempt]) -> None:
         """Those that an earlier daemon prepared; what is left of others is cleared away."""
 

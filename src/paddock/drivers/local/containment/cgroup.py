@@ -7,11 +7,13 @@ of it can have a wall of its own beside `main`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
 from collections.abc import Collection, Mapping
 from typing import Final
 
+from paddock.cgroups.files import write
 from paddock.cgroups.group import Group, Walls
 from paddock.cgroups.home import FLEET, Home
 from paddock.cgroups.use import held_bytes
@@ -73,6 +75,12 @@ class CgroupContainment:
                 raise OSError(errno.EBUSY, text) from None
             leaf.prepare()
         return leaf
+
+    def set_priority(self, attempt: Attempt, priority: Priority) -> None:
+        """Lowering it takes rights that not every daemon has: then the kernel's stays as it was."""
+        for pid in self.pids(attempt):
+            with contextlib.suppress(OSError):
+                write(f"/proc/{pid}/oom_score_adj", str(OOM_SCORES[priority]))
 
     def adopt(self, attempts: Collection[Attempt]) -> None:
         for name in self._fleet.children():

@@ -35,6 +35,9 @@ class NoContainment:
     def prepare(self, attempt: Attempt, walls: Walls, *, priority: Priority) -> Place:  # noqa: ARG002
         return Place()
 
+    def set_priority(self, attempt: Attempt, priority: Priority) -> None:
+        pass
+
     def adopt(self, attempts: Collection[Attempt]) -> None:
         pass
 
