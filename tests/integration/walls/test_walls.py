@@ -82,7 +82,7 @@ async def test_a_changed_priority_reaches_rescues_and_the_kernel(stable: WalledS
     attempt = stable.start("sh", "-c", "sleep 60 & wait", limit_bytes=64 * MIB, name="third")
     await stable.hear(Started, attempt)
     await asyncio.to_thread(until, lambda: len(stable.walls.pids(attempt)) == 2)
-    records = Records(str(stable.driver._keepers.directory.parent))
+    records = Records(str(stable.state))
     for priority, score in ((Priority.LOW, "1000"), (Priority.HIGH, "250")):
         stable.driver.set_priority(attempt, priority)
         known = read_facts(records)[name_of(attempt)]
