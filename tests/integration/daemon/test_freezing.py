@@ -86,7 +86,7 @@ def test_a_rescue_goes_by_the_priority_that_a_run_has_now(house: House) -> None:
     words = ("relieve", "1", "--dry-run", "--json")
 
     def first() -> str:
-        return json.loads(house.paddock(*words).stdout)["would_kill"][0]["name"]
+        return str(json.loads(house.paddock(*words).stdout)["would_kill"][0]["name"])
 
     until(lambda: first() == "fifth", within_s=20)
     said = json.loads(house.paddock(*words).stdout)["would_kill"]
