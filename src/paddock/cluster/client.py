@@ -46,6 +46,11 @@ class Refused(Exception):
     def over_quota(self) -> bool:
         return self.code == 403 and "exceeded quota" in str(self)
 
+    @property
+    def for_want_of_rights(self) -> bool:
+        """Whoever asked may not, whatever the object: a binding was changed, or a token is old."""
+        return self.code == 401 or (self.code == 403 and " cannot " in str(self))
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:

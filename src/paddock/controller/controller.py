@@ -24,7 +24,7 @@ from paddock.core.policy import Policy
 from paddock.core.run import Attempt, Ended, Outcome
 from paddock.drivers.kubernetes.driver import KubernetesDriver
 from paddock.drivers.kubernetes.settings import KubernetesSettings
-from paddock.storage.agent_runs import AgentRunStore
+from paddock.storage.agent_runs import PATIENCE_S, AgentRunStore
 from paddock.supervisor.eyes import Eyes
 from paddock.supervisor.loop import Supervisor
 from paddock.supervisor.recovery import inherit, recover
@@ -43,6 +43,7 @@ class ControllerSettings:
     policy: Policy = field(default_factory=cluster_policy)
     tick_s: float = 1.0
     explain_s: float = EXPLAIN_S
+    patience_s: float = PATIENCE_S  # with an API that does not answer; then the log says so
 
 
 class Controller:
@@ -94,8 +95,10 @@ class Controller:
         driver = KubernetesDriver(
             self._api, known, instance=digest(f"controller/{namespace}/{AGENT_RUN.group}")
         )
-        store = AgentRunStore(self._api, term=self.term, deposed=over.set)
+        patience_s = self._settings.patience_s
+        store = AgentRunStore(self._api, term=self.term, deposed=over.set, patience_s=patience_s)
         intake = Intake(self._reader, store)
+        stack.callback(intake.close)
         quotas = Watch(self._api, QUOTA, lambda _what, _one: None)
         runs = Watch(self._api, AGENT_RUN, intake.hear)
         await quotas.begin()

@@ -21,6 +21,7 @@ from paddock.ports import Launch, Recipe
 from paddock.storage.agent_runs import AgentRunStore
 from paddock.storage.errors import StoreError
 from paddock.supervisor.loop import Supervisor
+from paddock.supervisor.trouble import StoreTrouble
 
 WAITED_S: Final = 5.0  # before somebody is told why
 TELL_AGAIN_S: Final = 300.0
@@ -58,6 +59,7 @@ class Intake:
     def serve(self, supervisor: Supervisor) -> None:
         """From now on what is heard is done; first what was heard before."""
         self._supervisor = supervisor
+        self._store.unwritable = self._give_up
         fresh = set(self.fresh)
         for one in list(self._objects.values()):
             if id_of(one) in fresh:
@@ -67,6 +69,17 @@ class Intake:
         for run in list(supervisor.fleet.runs):  # deleted while nobody led
             if run not in self._store.names:
                 supervisor.post(CancelRequested(0.0, run, force=True))
+
+    def close(self) -> None:
+        """It leads no more: nothing is said any more."""
+        for task in list(self._tasks):
+            task.cancel()
+
+    def _give_up(self, run: str, why: str) -> None:
+        """What cannot be kept ends: the next leader would know nothing of it."""
+        if self._supervisor is not None and run not in self._refused:
+            self._refused.add(run)
+            self._supervisor.post(CancelRequested(0.0, run, force=True, refused=why))
 
     # -- what the watch tells -----------------------------------------------------------------
 
@@ -134,9 +147,13 @@ class Intake:
         run, name = asked.spec.id, one["metadata"]["name"]
         self._waiting.pop(name, None)
         self._store.names[run] = name
-        answer = self._supervisor.ask(
-            lambda now: Submitted(now, (asked.spec,)), recipes={run: asked.recipe}
-        )
+        try:
+            answer = self._supervisor.ask(
+                lambda now: Submitted(now, (asked.spec,)), recipes={run: asked.recipe}
+            )
+        except StoreTrouble as error:  # likewise
+            log.warning("AgentRun %s: %s", name, error)
+            return
         self._do(self._hear_answer(one, answer))
         for other in list(self._waiting):
             if name in needs_of(self._objects.get(other, {"metadata": {}})):
@@ -145,7 +162,7 @@ class Intake:
     async def _hear_answer(self, one: Object, answer: asyncio.Future[Sequence[Refuse]]) -> None:
         try:
             refused = await answer
-        except StoreError as error:  # tried again with the next change, or by the next leader
+        except (StoreError, StoreTrouble) as error:  # it leads no more: the next one takes it
             log.warning("AgentRun %s: %s", one["metadata"]["name"], error)
             return
         for each in refused:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from datetime import UTC, datetime
@@ -29,8 +30,13 @@ from .memory import MemoryStore
 T = TypeVar("T")
 AT_ONCE: Final = 16
 PATIENCE_S: Final = 15.0
+CONFLICT_S: Final = 0.05
+LONGEST_CONFLICT_S: Final = 2.0
+RIGHTS_S: Final = 1.0
 LONGEST_BECAUSE: Final = 500
 FORMAT: Final = 1
+
+log = logging.getLogger("paddock.controller")
 
 
 class Deposed(StoreError):
@@ -42,11 +48,16 @@ class ApiSilent(StoreError):
 
 
 class AgentRunStore(MemoryStore):
-    """`names`: of the AgentRun behind each run that is known here."""
+    """`names`: of the AgentRun behind each run that is known here. What nobody answers is asked
+    again until it is: a run that was applied is taken, and nothing is taken back."""
 
-    def __init__(self, api: Api, *, term: int, deposed: Callable[[], None]) -> None:
+    def __init__(
+        self, api: Api, *, term: int, deposed: Callable[[], None], patience_s: float = PATIENCE_S
+    ) -> None:
         super().__init__()
         self._api, self._term, self._deposed = api, term, deposed
+        self._patience_s = patience_s  # then whoever reads the log is told
+        self.unwritable: Callable[[str, str], None] = lambda _run, _why: None
         self._loop = asyncio.get_running_loop()
         self.names: dict[str, str] = {}
         self._versions: dict[str, str] = {}
@@ -129,60 +140,90 @@ class AgentRunStore(MemoryStore):
             return
         status = status_of(run, because, self._done.get(run.id, ()), term=self._term)
         self.told[run.id] = status["because"]
-        for _ in range(20):
+        pause_s = CONFLICT_S
+        while True:
             meta = {}
             if run.id in self._versions:
                 meta = {"metadata": {"resourceVersion": self._versions[run.id]}}
             try:
-                kept = await self._patch(name, {**meta, "status": status})
+                kept = await self._kept(name, {**meta, "status": status})
             except Refused as refused:
-                if refused.code == 404:
-                    self.names.pop(run.id, None)  # deleted: nobody asks for it any more
-                    return
                 if refused.code != 409:
-                    raise StoreError(f"AgentRun {name} cannot be written: {refused}") from None
-                await self._look_again(run.id, name)
+                    self._left_out(run, name, refused)
+                    return
+                if not await self._look_again(run, name):
+                    return
+                await asyncio.sleep(pause_s)
+                pause_s = min(2 * pause_s, LONGEST_CONFLICT_S)
             else:
                 self._versions[run.id] = kept["metadata"]["resourceVersion"]
                 return
-        raise ApiSilent(f"AgentRun {name} is changed by others all the time")
 
-    async def _look_again(self, run: str, name: str) -> None:
-        found = await self._asked(lambda: self._api.get(AGENT_RUN, name, patience_s=PATIENCE_S))
+    def _left_out(self, run: Run, name: str, refused: Refused) -> None:
+        """No reason to keep all others back. One that cannot be kept cannot be led either."""
+        if refused.code == 404:
+            self.names.pop(run.id, None)  # deleted: nobody asks for it any more
+            return
+        why = f"AgentRun {name} cannot be written: {' '.join(str(refused).split())}"
+        log.warning("%s", why)
+        if not isinstance(run.state, Ended):
+            self.unwritable(run.id, why)
+
+    async def _look_again(self, run: Run, name: str) -> bool:
+        """Whether it is still there to be written."""
+        api, patience_s = self._api, self._patience_s
+        try:
+            found = await _surely(lambda: api.get(AGENT_RUN, name, patience_s=patience_s))
+        except Refused as refused:
+            self._left_out(run, name, refused)
+            return False
         if found.get("status", {}).get("term", 0) > self._term:
             self._deposed()
             raise Deposed(f"AgentRun {name} was written by a later leader")
-        self._versions[run] = found["metadata"]["resourceVersion"]
+        self._versions[run.id] = found["metadata"]["resourceVersion"]
+        return True
+
+    async def _kept(self, name: str, patch: Object) -> Object:
+        return await _surely(lambda: self._patch(name, patch))
 
     async def _patch(self, name: str, patch: Object) -> Object:
-        api = self._api
-        return await self._asked(
-            lambda: api.patch(AGENT_RUN, name, patch, status=True, patience_s=PATIENCE_S)
-        )
-
-    async def _asked(self, do: Callable[[], Awaitable[T]]) -> T:
-        try:
-            return await do()
-        except ClusterTrouble as trouble:
-            raise ApiSilent(str(trouble)) from None
+        patience_s = self._patience_s
+        return await self._api.patch(AGENT_RUN, name, patch, status=True, patience_s=patience_s)
 
     async def tell(self, run: str, because: str) -> None:
         """Why it waits, for people: no version, and no harm if it is lost."""
         name = self.names.get(run)
         if name is None or self.told.get(run) == because:
             return
+        try:
+            kept = await self._patch(name, {"status": {"because": because[:LONGEST_BECAUSE]}})
+        except ClusterTrouble as trouble:
+            raise ApiSilent(str(trouble)) from None
         self.told[run] = because
-        kept = await self._patch(name, {"status": {"because": because[:LONGEST_BECAUSE]}})
         self._versions[run] = kept["metadata"]["resourceVersion"]
 
     async def refuse(self, name: str, because: str, outcome: str) -> None:
         """One that was never a run: its end is all there is to tell."""
         status = {"state": "ended", "outcome": outcome, "because": because[:LONGEST_BECAUSE]}
         try:
-            await self._patch(name, {"status": {**status, "term": self._term}})
+            await self._kept(name, {"status": {**status, "term": self._term}})
         except Refused as refused:
             if refused.code != 404:
                 raise StoreError(f"AgentRun {name} cannot be written: {refused}") from None
+
+
+async def _surely(do: Callable[[], Awaitable[T]]) -> T:
+    """However long nobody answers: whoever leads no more is cancelled."""
+    while True:
+        try:
+            return await do()
+        except ClusterTrouble as trouble:
+            log.warning("an AgentRun cannot be written yet: %s", trouble)
+        except Refused as refused:
+            if not refused.for_want_of_rights:
+                raise
+            log.warning("AgentRuns may not be written: %s", refused)
+            await asyncio.sleep(RIGHTS_S)
 
 
 # -- records --------------------------------------------------------------------------------------

@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections import Counter
+from pathlib import Path
+
+import pytest
 
 from paddock.cluster.agent_run import crd
+from paddock.core.run import Ended
 from tests.integration.kubernetes.test_controller import in_a_cluster
 from tests.kit.cluster.objects import CRD, POD, Refusal
-from tests.kit.cluster.replicas import Replicas
+from tests.kit.cluster.replicas import AGENT_RUNS, Replicas
 
 
 @in_a_cluster
@@ -120,3 +124,76 @@ async def test_sixty_runs_take_few_calls_and_none_runs_twice(fleet: Replicas) ->
     assert len(begun) == 60 and max(begun.values()) == 1
     calls = {what: n for what, n in fleet.cluster.calls.items() if "leases" not in what}
     assert sum(calls.values()) / 60 <= 12, calls
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Refusal(503, "ServiceUnavailable", "etcd leader changed"),
+        Refusal(403, "Forbidden", "User paddock cannot patch resource agentruns/status"),
+    ],
+)
+def test_what_is_applied_while_no_status_can_be_written_is_taken_when_it_can(
+    refusal: Refusal, tmp_path: Path
+) -> None:
+    @in_a_cluster
+    async def scenario(fleet: Replicas) -> None:
+        fleet.add("a")
+        await fleet.until(lambda: fleet.leader() == "a")
+        asked: list[str] = []
+
+        def refuse(verb: str, path: str) -> Refusal | None:
+            if verb != "patch" or "agentruns" not in path:
+                return None
+            asked.append(path)
+            return refusal
+
+        fleet.cluster.hook(refuse)
+        fleet.apply("first", "exit=0")
+        await fleet.until(lambda: len(asked) > 1)  # it was given up once, or would have been
+        fleet.apply("second", "exit=0")
+        await asyncio.sleep(1.0)  # several times as long as anybody is waited for
+        fleet.cluster.no_hook()
+        await fleet.ended("first", "second")
+        assert fleet.outcomes() == Counter(succeeded=2)
+
+    scenario(tmp_path)
+
+
+@in_a_cluster
+async def test_one_whose_status_is_refused_keeps_no_other_back(fleet: Replicas) -> None:
+    def refuse(verb: str, path: str) -> Refusal | None:
+        own = verb == "patch" and "agentruns/poison/status" in path
+        return Refusal(422, "Invalid", "denied the request") if own else None
+
+    controller = fleet.add("a")
+    await fleet.until(lambda: fleet.leader() == "a")
+    fleet.cluster.hook(refuse)
+    fleet.apply("poison", "exit=0")
+    fleet.apply("innocent", "exit=0")
+    await fleet.ended("innocent")
+    assert fleet.status("innocent")["outcome"] == "succeeded"
+    assert controller.supervisor is not None
+    (poison,) = (
+        run for run in controller.supervisor.fleet.runs.values() if run.spec.name == "poison"
+    )
+    assert isinstance(poison.state, Ended)
+    assert "denied the request" in poison.state.because
+    assert len(fleet.cluster.begun()) == 1
+
+
+@in_a_cluster
+async def test_a_need_that_is_deleted_deposes_nobody(fleet: Replicas) -> None:
+    fleet.cluster.set_quota(limits_memory="4Gi", limits_cpu="100", requests_memory="100Gi")
+    controller = fleet.add("a")
+    fleet.apply("need", "exit=0", memory="1G")
+    await fleet.ended("need")
+    fleet.apply("first", "sleep=8", "exit=0", memory="3G")
+    await fleet.until(lambda: fleet.status("first").get("state") == "running")
+    fleet.apply("dependent", "exit=0", needs=["need"], memory="2G")
+    await fleet.until(lambda: fleet.status("dependent").get("state") == "queued")
+    shelves, where = fleet.cluster.shelves, fleet.cluster.namespace
+    fleet.cluster.call(lambda: shelves.delete(AGENT_RUNS, shelves.get(AGENT_RUNS, "need", where)))
+    await fleet.ended("first", "dependent")
+    assert fleet.status("dependent")["outcome"] == "succeeded"
+    assert controller.term == 1

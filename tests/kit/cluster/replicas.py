@@ -33,7 +33,12 @@ class Replicas:
         api = Api(Where(kubeconfig=self.cluster.kubeconfig(self._directory)))
         driver = KubernetesSettings(image="agents:1", **settings)
         chosen = ControllerSettings(
-            kubernetes=driver, identity=name, terms=QUICK, tick_s=0.05, explain_s=0.2
+            kubernetes=driver,
+            identity=name,
+            terms=QUICK,
+            tick_s=0.05,
+            explain_s=0.2,
+            patience_s=0.2,
         )
         controller = Controller(api, chosen)
         self.controllers[name], self.apis[name] = controller, api
