@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import secrets
 import signal
 import sys
 from typing import TYPE_CHECKING, Final
@@ -75,14 +76,18 @@ async def _run(host: str, port: int) -> int:
     except ClusterTrouble as trouble:
         click.echo(f"paddock: {trouble}", err=True)
         return NO_CLUSTER
-    identity = f"{os.uname().nodename}_{os.getpid()}"
-    chosen = ControllerSettings(kubernetes=kubernetes_settings(settings), identity=identity)
+    chosen = ControllerSettings(kubernetes=kubernetes_settings(settings), identity=identity())
     try:
         async with await _answering(host, port):
             return await _live(Controller(api, chosen), api)
     except OSError as error:
         click.echo(f"paddock: --health {host}:{port}: {error.strerror}", err=True)
         return BAD_USAGE
+
+
+def identity() -> str:
+    """Of this very process: on a host's network two have its name, and in a container often 1."""
+    return f"{os.uname().nodename}_{os.getpid()}_{secrets.token_hex(4)}"
 
 
 async def _live(controller: Controller, api: Api) -> int:

@@ -27,7 +27,7 @@ from paddock.core.units import GIB
 from paddock.drivers.kubernetes.driver import KubernetesDriver
 from paddock.drivers.kubernetes.settings import KubernetesSettings
 from paddock.ports import Launch, Stop
-from tests.kit.cluster.objects import JOB, POD, Refusal
+from tests.kit.cluster.objects import JOB, POD, QUOTA, Refusal
 from tests.kit.cluster.standin import Cluster
 
 E = TypeVar("E", bound=Event)
@@ -202,6 +202,22 @@ async def test_the_more_important_takes_the_place_of_the_lesser(ranch: Ranch) ->
     found = await ranch.hear(StopFound, lesser)
     assert found.outcome is Outcome.PREEMPTED and "scheduler" in found.because
     assert (await ranch.hear(Exited, urgent)).exit.code == 0
+
+
+@on_a_ranch(priority_classes=CLASSES)
+async def test_the_quota_of_one_priority_class_holds_up_no_other(ranch: Ranch) -> None:
+    ranch.cluster.add_priorities()
+    low = {"scopeName": "PriorityClass", "operator": "In", "values": [CLASSES[Priority.LOW]]}
+    spec = {"hard": {"pods": "1"}, "scopeSelector": {"matchExpressions": [low]}}
+    ranch.cluster.create(QUOTA, {"metadata": {"name": "for-low"}, "spec": spec})
+    lesser = ranch.start("sleep=60", run="low", priority=Priority.LOW)
+    urgent = ranch.start("exit=0", run="high", priority=Priority.HIGH)
+    assert (await ranch.hear(Exited, urgent)).exit.code == 0
+    second = ranch.start("exit=0", run="second", priority=Priority.LOW)
+    assert "for-low" in (await ranch.hear(StartPutOff, second)).reason
+    put_off = [event.attempt for event in ranch.heard if isinstance(event, StartPutOff)]
+    assert put_off == [second]
+    await ranch.hear(Started, lesser)
 
 
 @on_a_ranch()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections import defaultdict
 from dataclasses import replace
+from decimal import Decimal
 from typing import Final
 
 from paddock.cluster import labels as n
@@ -44,7 +46,9 @@ class Deeds:
         self, api: Api, settings: KubernetesSettings, names: Names, telling: Telling
     ) -> None:
         self._api, self._settings, self._names, self._telling = api, settings, names, telling
-        self._quotas: tuple[float, list[Line]] | None = None
+        self._quotas: tuple[float, list[Object]] | None = None
+        self._counted: defaultdict[tuple[str, str], Decimal] = defaultdict(Decimal)
+        self._looking = asyncio.Lock()
         self._asked_at: dict[str, float] = {}
 
     # -- beginning ------------------------------------------------------------------------
@@ -79,22 +83,20 @@ class Deeds:
             self._telling.put_off(life, short, retry_s=QUOTA_RETRY_S)
             self._quotas = None
             return True
-        self._count(launch)
+        for line in lines:  # before it is asked for: others look meanwhile
+            self._counted[line.quota, line.resource] += asked.get(line.resource, Decimal(0))
         return False
 
     async def _lines(self, priority_class: str | None) -> list[Line]:
-        now = asyncio.get_running_loop().time()
-        if self._quotas is None or now - self._quotas[0] > QUOTA_FRESH_S:
-            found, _ = await self._api.list(QUOTA, patience_s=PATIENCE_S)
-            self._quotas = now, lines_of(found, priority_class)
-        return self._quotas[1]
-
-    def _count(self, launch: Launch) -> None:
-        """Before it is asked for: others look meanwhile, and it is in no status yet."""
-        if self._quotas is not None:
-            asked, (at, lines) = asked_of_quota(launch, self._settings), self._quotas
-            lines = [replace(one, used=one.used + asked.get(one.resource, 0)) for one in lines]
-            self._quotas = at, lines
+        """Of the quotas that hold for the class, with what is in no status yet."""
+        async with self._looking:  # one after the other: none undoes what another has counted
+            now = asyncio.get_running_loop().time()
+            if self._quotas is None or now - self._quotas[0] > QUOTA_FRESH_S:
+                found, _ = await self._api.list(QUOTA, patience_s=PATIENCE_S)
+                self._quotas = now, found
+                self._counted.clear()
+            lines, more = lines_of(self._quotas[1], priority_class), self._counted
+        return [replace(one, used=one.used + more[one.quota, one.resource]) for one in lines]
 
     async def _create_once(self, kind: Kind, wanted: Object) -> None:
         """There already: it is ours, by its name. Unless it is about to go."""

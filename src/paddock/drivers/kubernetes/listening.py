@@ -7,15 +7,21 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import lru_cache
 from typing import Final
 
 from paddock.cluster.client import Api, ClusterTrouble, Refused
 from paddock.cluster.labels import CONTAINER
 
 SEPARATOR: Final = b"\x1e"
-_TIME: Final = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)) ")
+_TIME: Final = re.compile(rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.(\d+))?(?:Z|[+-]\d\d:\d\d)) ")
+SECONDS: Final = len("2026-11-17T02:00:01")
+MOST_NEWEST: Final = 1000  # times that are later: only where a clock was set back
 LONGEST_TIME: Final = 40
+LONGEST_WORD: Final = 32
 PAUSE_S: Final = 0.2
 LONGEST_PAUSE_S: Final = 5.0
 
@@ -36,11 +42,15 @@ class Marks:
             if not self._begin.startswith(head[: len(self._begin)]):
                 kept, data = kept + data[: at + 1], data[at + 1 :]  # the agent's own
                 continue
-            end = data.find(SEPARATOR, at + 1) if len(head) == len(self._begin) else -1
+            word_at = at + len(self._begin)
+            end = data.find(SEPARATOR, word_at, word_at + LONGEST_WORD + 1)
+            if end < 0 and len(data) > word_at + LONGEST_WORD:
+                kept, data = kept + data[: at + 1], data[at + 1 :]  # likewise: no word is so long
+                continue
             if end < 0:
                 self._held = data[at:]
                 return kept + data[:at], words
-            words.append(data[at + len(self._begin) : end].decode("ascii", "replace"))
+            words.append(data[word_at:end].decode("ascii", "replace"))
             kept, data = kept + data[:at], data[end + 1 :]
         return kept + data, words
 
@@ -50,15 +60,21 @@ class Marks:
 
 
 class Times:
-    """Takes the times off lines, and leaves out lines that were there before."""
+    """Takes the times off lines. After `begin_anew` it leaves out what was there before: as many
+    lines of the last time as were taken, because many may have the same, and a node's clock may be
+    set back."""
 
     def __init__(self) -> None:
-        self.last = b""  # of the newest line that was taken
+        self.last = b""  # of the line that was taken last
+        self._newest: Counter[int] = Counter()  # lines taken of its time, and of later ones
+        self._again: Counter[int] = Counter()  # so many of each are still to be left out
         self._open = False  # within a line whose time was taken
-        self._drop = False
+        self._skip: int | None = 0  # bytes of it that were taken before; None: all
+        self._cut: int | None = None  # bytes taken of the last one, while it has no end
         self._held = b""
 
     def begin_anew(self) -> None:
+        self._again = Counter(self._newest)
         self._open, self._held = False, b""
 
     def strip(self, data: bytes) -> Iterator[bytes]:
@@ -70,14 +86,56 @@ class Times:
                     self._held = data
                     return
                 if found is not None:
-                    self._drop = found[1] <= self.last
-                    self.last = max(self.last, found[1])
+                    self._begin_line(found)
                     data = data[found.end() :]
                 self._open = True
             line, newline, data = data.partition(b"\n")
-            if not self._drop:
-                yield line + newline
+            if self._skip is not None:
+                yield from self._new_of(line + newline)
+                self._cut = None if newline else self._cut
             self._open = not newline
+
+    def _begin_line(self, found: re.Match[bytes]) -> None:
+        time_ns = _utc_ns(found[1], found[2] or b"")
+        if self._again and time_ns < min(self._again):
+            self._skip = None  # asked for from a time on, some give a little more
+        elif self._again[time_ns] > 0:
+            self._again[time_ns] -= 1
+            self._again += Counter()  # without those of which none is left
+            self._skip = None if self._again else self._cut  # the rest of the last one is new
+        else:
+            self._again.clear()
+            self._skip = self._cut = 0
+            self.last = found[1]
+            self._note(time_ns)
+
+    def _note(self, time_ns: int) -> None:
+        if time_ns not in self._newest:
+            later = [one for one in self._newest.items() if one[0] > time_ns]
+            self._newest = Counter(dict(later[-MOST_NEWEST:]))
+        self._newest[time_ns] += 1
+
+    def _new_of(self, part: bytes) -> Iterator[bytes]:
+        assert self._skip is not None
+        left_out = min(self._skip, len(part))
+        self._skip -= left_out
+        if part := part[left_out:]:
+            self._cut = (self._cut or 0) + len(part)
+            yield part
+
+
+def _utc_ns(text: bytes, fraction: bytes) -> int:
+    """Of a time as a kubelet writes it, wherever that is."""
+    zone = b"Z" if text.endswith(b"Z") else text[-6:]
+    return _utc_s(text[:SECONDS] + zone) * 10**9 + int(fraction.ljust(9, b"0")[:9] or b"0")
+
+
+@lru_cache(16)
+def _utc_s(text: bytes) -> int:
+    try:
+        return int(datetime.fromisoformat(text.decode().replace("Z", "+00:00")).timestamp())
+    except ValueError:  # no time at all: it is compared with itself alone
+        return 0
 
 
 class Listener:
