@@ -168,10 +168,33 @@ def test_the_log_is_followed_searched_and_left(desk: ServedDesk) -> None:
             await stage.press("enter", "g")
             await stage.shows("line 200 hay", "line 1 of 100")
             assert "line 199" not in stage.text()
-            await stage.press("slash", *"29", "enter", "N")
+            await stage.press("slash", *"line 25", "enter")
+            # What stands before it shows, too; the newest is the first that is found.
+            await stage.shows("line 60 of 100, F follows", "line 255 hay", "line 259 hay")
+            await stage.press("n")
+            await stage.shows("line 51 of 100", "the search went on at the top; N goes the other")
+            await stage.press("n")
+            await stage.shows("line 52 of 100")
+            await stage.press("N", "N")
+            await stage.shows("line 60 of 100", "the search went on at the end; n goes the other")
+            await stage.press("slash", *["backspace"] * 7, *"29", "enter", "N")
             await stage.shows("F follows", "/29")
             await stage.press("G", "escape", "escape")
             await stage.shows("NAME", "following")
+
+    on_stage(scenario)
+
+
+def test_the_last_line_has_the_keys_of_what_is_shown(desk: ServedDesk) -> None:
+    async def scenario() -> None:
+        async with staged(desk) as stage:
+            await one_agent(desk, stage, "print=here", "sleep=60")
+            await stage.shows("F6Sort")
+            await stage.press("enter")
+            await stage.shows("EscBack", "n/NNext/Previous")
+            assert "F6Sort" not in stage.text()
+            await stage.press("escape")
+            await stage.shows("F6Sort")
 
     on_stage(scenario)
 

@@ -9,11 +9,15 @@ import pty
 import re
 import signal
 import subprocess
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from paddock.core.units import format_size
+from tests.kit.browser import a_dashboard
 from tests.kit.house import PADDOCK, is_running, shell
 from tests.kit.waiting import until
 from tests.web.conftest import Sight
@@ -260,13 +264,48 @@ def test_a_benchmark_report_is_shown_and_can_do_nothing(sight: Sight) -> None:
 def test_what_if_answers_when_a_slider_is_moved_by_a_key(sight: Sight) -> None:
     page = sight.open("/capacity")
     tile = page.locator(".pd-tile", has_text="Safe at once").locator(".pd-figure")
-    expect(tile).to_have_text("8", timeout=60_000)
+    expect(tile).not_to_have_text("–", timeout=60_000)
+    with sight.house.client() as client:
+        host = client.status().host
+    assert host is not None
+    here = format_size(host.total_bytes >> 20 << 20)
+    expect(page.locator(".pd-slider").first).to_contain_text(f"This host, with {here} of memory")
     page.get_by_role("slider", name="Memory of the host").focus()
-    page.keyboard.press("ArrowRight")
-    expect(page.locator(".pd-slider").first).to_contain_text("128 GiB")
-    expect(tile).not_to_have_text("8", timeout=60_000)
+    page.keyboard.press("End")
+    expect(page.locator(".pd-slider").first).to_contain_text("Host with 2 TiB")
+    expect(tile).to_have_text(re.compile(r"^\d{3}"), timeout=60_000)
     done = page.locator(".pd-tile", has_text="All done after").locator(".pd-figure")
     expect(done).not_to_have_text("–", timeout=60_000)
+
+
+def test_a_page_that_is_not_there_leads_home(sight: Sight) -> None:
+    page = sight.page
+    answer = page.goto(f"{sight.web.address}/no/such/page")
+    assert answer and answer.status == 404
+    expect(page.locator("h1")).to_have_text("There is no such page")
+    page.get_by_role("link", name="Go to the overview").click()
+    expect(page.locator("h1")).to_have_text("Overview", timeout=LATE_MS)
+
+
+def test_one_that_died_before_anybody_looked_has_its_last_minute_and_no_empty_chart(
+    sight: Sight, tmp_path: Path
+) -> None:
+    run = running(sight, "died-early", "sleep 600")
+    with sight.house.client() as client:
+        until(lambda: bool(client.run(run).memory_bytes), within_s=60)
+        client.kill([run], force=True)
+        until(lambda: client.run(run).state == "ended", within_s=60)
+        until(lambda: bool((client.why(run).black_box or {}).get("memory")), within_s=60)
+    # Another dashboard, which was not there.
+    with (
+        a_dashboard(sight.house.env, tmp_path) as web,
+        closing(web.let_in(sight.browser)[0]) as context,
+    ):
+        page = context.new_page()
+        page.goto(f"{web.address}/agents/{run}")
+        expect(page.locator(".pd-main")).to_contain_text("Its last minute: ", timeout=LATE_MS)
+        expect(page.locator(".pd-chart")).to_be_hidden()
+        expect(page.get_by_role("log")).to_have_text("There is no output.", timeout=LATE_MS)
 
 
 # -- looks ----------------------------------------------------------------------------------

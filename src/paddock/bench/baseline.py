@@ -37,17 +37,15 @@ class Baseline:
 def baseline(asked: Baseline, tell: Tell) -> Report:
     cells: list[Cell] = []
     verdicts: list[str] = []
-    for work in asked.works:
+    for number, work in enumerate(asked.works, 1):
+        tell(f"measures {work.name} ({number} of {len(asked.works)})")
         bare = _bare(asked, work)
         walls = _contained(asked, work, "local", WALLS)
         row = [bare, walls]
         if asked.container:
             row.append(_contained(asked, work, "container", CONTAINER))
         cells += row
-        said = _said(work, row)
-        verdicts += said
-        for line in said:
-            tell(line)
+        verdicts += _said(work, row)
     return Report(
         kind="resource-baseline",
         paddock=__version__,

@@ -22,7 +22,7 @@ from .asking import Answer, Ask
 from .cells import Glyphs
 from .details import details
 from .feed import Feed
-from .foot import Foot
+from .foot import KEYS, LOG_KEYS, Foot
 from .head import Head, breaker_text, head_lines
 from .help import help_text
 from .log_buffer import LogBuffer
@@ -179,6 +179,7 @@ class Board(Screen[None]):
     def action_zoom(self) -> None:
         if self.agents.chosen is not None and not self.has_class("zoomed"):
             self.add_class("zoomed")
+            self.foot.show_keys(LOG_KEYS)
             self.log_view.focus()
         else:
             self.action_back()
@@ -187,6 +188,7 @@ class Board(Screen[None]):
         """One step at a time: the zoom, the search, the filter."""
         if self.has_class("zoomed"):
             self.remove_class("zoomed")
+            self.foot.show_keys(KEYS)
             self.agents.focus()
         elif self.log_view.search:
             self.log_view.find("")
@@ -208,7 +210,10 @@ class Board(Screen[None]):
         if not self.log_view.search:
             self.foot.say("nothing is searched for; F3 searches the log")
         elif not self.log_view.next_match(forward=forward):
-            self.foot.say(f"no more {safe(self.log_view.search)!r}", "warn")
+            self.foot.say(f"{safe(self.log_view.search)!r} is not in the log's last lines", "warn")
+        elif self.log_view.went_round:
+            where, other = ("top", "N") if forward else ("end", "n")
+            self.foot.say(f"the search went on at the {where}; {other} goes the other way")
 
     # -- listing --------------------------------------------------------------------------
 

@@ -29,6 +29,21 @@ KEYS: Final = (
     ("w", "Wrap"),
 )
 
+LOG_KEYS: Final = (
+    ("Esc", "Back"),
+    ("F1", "Help"),
+    ("q", "Quit"),
+    ("/", "Search"),
+    ("n/N", "Next/Previous"),
+    ("F", "Follow"),
+    ("g/G", "Top/End"),
+    ("w", "Wrap"),
+    ("F9", "Kill"),
+    ("d", "Details"),
+    ("z", "Freeze"),
+    ("r", "Retry"),
+)
+
 
 class Foot(Lined):
     def __init__(self) -> None:
@@ -36,6 +51,11 @@ class Foot(Lined):
         self.about = ""  # what is in force: a filter
         self._said: tuple[str, Look] | None = None
         self._until = 0.0
+        self._keys: tuple[tuple[str, str], ...] = KEYS
+
+    def show_keys(self, keys: Sequence[tuple[str, str]]) -> None:
+        self._keys = tuple(keys)
+        self.redraw()
 
     def say(self, text: str, look: Look = "plain") -> None:
         self._said, self._until = (text, look), time.monotonic() + SAID_S
@@ -47,15 +67,15 @@ class Foot(Lined):
         if self._said is not None and time.monotonic() < self._until:
             text, look = self._said
             return [[(fit(f" {text}", width), look)]]
-        return [keys(width, self.about)]
+        return [keys(width, self.about, self._keys)]
 
 
-def keys(room: int, about: str = "") -> Line:
+def keys(room: int, about: str = "", names: Sequence[tuple[str, str]] = KEYS) -> Line:
     line: Line = []
     if about:
         about = fit(about, min(width(about), room // 2))
         line, room = [(about, "found"), (" ", "plain")], room - width(about) - 1
-    for key, does in KEYS:
+    for key, does in names:
         taken = len(key) + len(does) + 2
         if taken > room:
             break

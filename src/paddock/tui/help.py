@@ -27,7 +27,7 @@ KEYS: Final = (
     ("b", "breakers: choose one to reset it"),
     ("Log", ""),
     ("F, f", "follow the end, or stay here; scrolling stops it, End goes on"),
-    ("F3, /", "search in the log (/ when it has the focus); n N: next, previous"),
+    ("F3, /", "search in the log (/ when it has the focus); n N: next, previous, all round"),
     ("w", "wrap long lines; arrows left and right: scroll sideways"),
 )
 COLUMNS: Final = (

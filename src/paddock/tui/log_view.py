@@ -60,6 +60,8 @@ class LogView(Lined, can_focus=True):
         self._top = 0  # number of the first line that shows, while it is not followed
         self._left = 0
         self._seen = -1
+        self._found: int | None = None  # the line that a search stands on, until one scrolls
+        self.went_round = False  # the last search went on at the other end
 
     # -- what it is told ------------------------------------------------------------------
 
@@ -67,7 +69,7 @@ class LogView(Lined, can_focus=True):
         other = (agent and agent.run.id) != (self.agent and self.agent.run.id)
         self.agent = agent
         if other:
-            self.follows, self._left = True, 0
+            self.follows, self._left, self._found = True, 0, None
         self.redraw()
 
     def fed(self) -> None:
@@ -77,32 +79,50 @@ class LogView(Lined, can_focus=True):
 
     def find(self, text: str) -> bool:
         """The newest line that has it; False: none."""
-        self.search = text
+        self.search, self._found = text, None
         return self.next_match(forward=False, start=self._buffer.end - 1) if text else True
 
     def next_match(self, *, forward: bool, start: int | None = None) -> bool:
+        """From the line it stands on; at the end it goes on at the other one."""
+        buffer = self._buffer
         if start is None:
-            start = self._shown_from() + (1 if forward else -1)
-        found = self._buffer.find(self.search, start, forward=forward) if self.search else None
+            here = self._shown_from() if self._found is None else self._found
+            start = max(buffer.begin, here + 1) if forward else here - 1
+        found = buffer.find(self.search, start, forward=forward) if self.search else None
+        self.went_round = found is None
+        if found is None and self.search:
+            end = buffer.begin if forward else buffer.end - 1
+            found = buffer.find(self.search, end, forward=forward)
         if found is not None:
-            self.follows, self._top = False, found
+            self.follows, self._found, self._top = False, found, self._top_for(found)
         self.redraw()
         return found is not None
+
+    def _top_for(self, found: int) -> int:
+        """A third of the room is for what stands before it."""
+        top, room = found, max(0, (self.size.height - 1) // 3)
+        while top > self._buffer.begin and room >= (rows := self._rows(top - 1)):
+            top, room = top - 1, room - rows
+        return min(top, self._last_top())
+
+    def _rows(self, number: int) -> int:
+        return self._rows_of(number) if self.wraps else 1
 
     # -- moving ---------------------------------------------------------------------------
 
     def action_follow(self, on: bool) -> None:  # noqa: FBT001 - as bindings call it
         if not on:
             self._top = self._shown_from()
-        self.follows = on
+        self.follows, self._found = on, None
         self.redraw()
 
     def action_top(self) -> None:
-        self.follows, self._top = False, self._buffer.begin
+        self.follows, self._top, self._found = False, self._buffer.begin, None
         self.redraw()
 
     def action_scroll(self, by: int) -> None:
         self._top = max(self._buffer.begin, self._shown_from() + by)
+        self._found = None
         # At its end it is followed again, as a terminal would do.
         self.follows = by > 0 and self._top >= self._last_top()
         self.redraw()
@@ -162,7 +182,8 @@ class LogView(Lined, can_focus=True):
         buffer, run = self._buffer, self.agent.run
         state = "following" if self.follows and run.state != "ended" else ""
         if not self.follows:
-            line = self._shown_from() - buffer.begin + 1
+            here = self._shown_from() if self._found is None else max(buffer.begin, self._found)
+            line = here - buffer.begin + 1
             state = f"line {line} of {buffer.end - buffer.begin}, F follows"
         if self.search:
             state += f"  /{safe(self.search)}  n N next, previous"

@@ -41,6 +41,7 @@ class AgentPage:
                     label="Memory of this agent, last ten minutes",
                     classes="low",
                 )
+                self._past = text("", "pd-dim")
             with card("Output", classes="wide"):
                 self._log = LogView(most=log_lines())
             with card("Story", classes="story"):
@@ -113,6 +114,16 @@ class AgentPage:
         died = bool(box_) and self._run.state == "ended"
         self._grid.classes(replace="pd-grid dead" if died else "pd-grid")
         _renew(self._black_box, {safe(name): said for name, said in box_.items()})
+        self._tell_memory(box_)
+
+    def _tell_memory(self, box_: dict[str, str]) -> None:
+        """Of one that ended before anybody looked, its black box knows the last minute."""
+        unseen = self._run.state == "ended" and not charts.is_known(
+            self._feed.history, self._run.id
+        )
+        self._chart.set_visibility(not unseen)
+        known = f"Its last minute: {safe(box_['memory'])}" if "memory" in box_ else ""
+        self._past.set_text((known or "Nobody looked while it ran.") if unseen else "")
 
     def _follow(self) -> None:
         tail = Tail(

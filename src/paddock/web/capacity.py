@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,15 +18,25 @@ from nicegui import ui
 
 from paddock.client.faces import format_duration, format_size
 
+from .feed import Feed
 from .parts import Tile, box, card, heading, text
 
 GIB: Final = 1 << 30
-HOSTS_GIB: Final = (8, 16, 32, 64, 128, 256, 512, 1024, 1536, 2048)
+MIB: Final = 1 << 20
+HOSTS: Final = tuple(size * GIB for size in (8, 16, 32, 64, 128, 256, 512, 1024, 1536, 2048))
 RUNS: Final = (50, 100, 200, 400, 700, 1000, 1500, 2000)
 WORKLOADS: Final = ("mixed", "steady", "bursty", "builds", "storm", "leaky")
 WITHIN_S: Final = 60.0
 QUIET_S: Final = 0.4  # a slider that moves is not asked at every step
 _NICE: Final = ("nice", "-n", "10")
+
+
+def memory_here() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def whole_mib(size: int) -> int:
+    return size // MIB * MIB
 
 
 class Child:
@@ -60,10 +71,14 @@ class Child:
 
 
 class Capacity:
-    def __init__(self) -> None:
+    def __init__(self, feed: Feed) -> None:
         self._child = Child()
+        host = feed.status.host if feed.status else None
+        self._here = whole_mib(host.total_bytes if host else memory_here())
+        self._hosts = sorted({*HOSTS, self._here})
         self._task: asyncio.Task[None] | None = None
-        self._host, self._runs, self._workload = 3, 2, WORKLOADS[0]
+        self._host, self._runs = self._hosts.index(self._here), 2
+        self._workload = WORKLOADS[0]
         self._note = heading("Capacity", "what if the host were larger, or the fleet")
         with box("pd-grid"):
             with card("The question"):
@@ -86,7 +101,7 @@ class Capacity:
 
     def _ask(self) -> None:
         self._host_word = self._slider(
-            "Memory of the host", len(HOSTS_GIB), self._host, lambda to: self._choose(host=to)
+            "Memory of the host", len(self._hosts), self._host, lambda to: self._choose(host=to)
         )
         self._runs_word = self._slider(
             "Number of runs", len(RUNS), self._runs, lambda to: self._choose(runs=to)
@@ -131,8 +146,9 @@ class Capacity:
         self._changed()
 
     def _changed(self) -> None:
-        size = format_size(HOSTS_GIB[self._host] * GIB)
-        self._host_word.set_text(f"Host with {size} of memory")
+        size = self._hosts[self._host]
+        who = "This host, with" if size == self._here else "Host with"
+        self._host_word.set_text(f"{who} {format_size(size)} of memory")
         self._runs_word.set_text(f"Fleet of {RUNS[self._runs]:,} runs")
         if self._task is not None:
             self._task.cancel()
@@ -140,7 +156,7 @@ class Capacity:
 
     async def _answer(self) -> None:
         await asyncio.sleep(QUIET_S)
-        host, runs = f"{HOSTS_GIB[self._host]}G", str(RUNS[self._runs])
+        host, runs = f"{self._hosts[self._host] // MIB}M", str(RUNS[self._runs])
         self._note.set_text("simulating")
         try:
             fits = await self._child.ask("capacity", "--ram", host)

@@ -79,17 +79,17 @@ def by_agent(history: History) -> Options:
     """The largest by name, all others together."""
     seconds = history.seconds()
     names = history.largest(LARGEST, seconds)
-    rest = [history.fleet_bytes.get(second) or 0.0 for second in seconds]
+    rest = history.curve(history.fleet_bytes, seconds)
     series = []
     for number in range(LARGEST):
         run = names[number] if number < len(names) else None
-        values = [0.0] * len(seconds)
+        pairs: list[list[Any]] = []
         if run is not None:
-            values = [history.agents[run].get(second) or 0.0 for second in seconds]
-            rest = [max(0.0, left - used) for left, used in zip(rest, values, strict=True)]
-        pairs = [[second * 1000, used] for second, used in zip(seconds, values, strict=True)]
+            # Where it was not seen there is nothing to draw: no bytes would be a claim.
+            pairs = _pairs(history, history.agents[run], seconds)
+            rest = [_without(left, used) for left, (_, used) in zip(rest, pairs, strict=True)]
         name = "" if run is None else _short(history.names[run])
-        series.append(_stacked(name, pairs if run else [], _AGENTS[number], number))
+        series.append(_stacked(name, pairs, _AGENTS[number], number))
     others = [[second * 1000, left] for second, left in zip(seconds, rest, strict=True)]
     several = len(history.agents) > len(names)
     series.append(_stacked("others", others if several else [], _REST, LARGEST))
@@ -100,6 +100,10 @@ def by_agent(history: History) -> Options:
     options["legend"] = _legend() | {"type": "scroll", "data": shown}
     options["grid"]["top"] = 34
     return options
+
+
+def _without(left: float | None, used: float | None) -> float | None:
+    return None if left is None else max(0.0, left - (used or 0.0))
 
 
 def queue(history: History) -> Options:
@@ -121,6 +125,12 @@ def queue(history: History) -> Options:
     options["legend"] = _legend()
     options["grid"]["top"] = 34
     return options
+
+
+def is_known(history: History, run: str) -> bool:
+    """Whether anything can be drawn of it."""
+    ring = history.agents.get(run) or Ring()
+    return any(value is not None for value in history.curve(ring, history.seconds()))
 
 
 def one(history: History, run: views.RunView) -> Options:

@@ -183,6 +183,9 @@ class Chart:
         self._chart = ui.echart(make(), renderer="svg").classes(f"pd-chart {classes}")
         self._chart.props(f'role="img" aria-label="{label}"')
 
+    def set_visibility(self, visible: bool) -> None:  # noqa: FBT001 - as elements have it
+        self._chart.set_visibility(visible)
+
     def refresh(self) -> None:
         options = self._chart.options
         options.clear()

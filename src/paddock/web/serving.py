@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import uvicorn
 from fastapi import FastAPI, Request
-from fastapi.responses import Response
+from fastapi.responses import HTMLResponse, Response
 from nicegui import app as faces_app
 from nicegui import ui
 
@@ -42,6 +42,15 @@ _FAVICON: Final = (
     '<rect width="32" height="32" rx="8" fill="#2563eb"/>'
     '<path d="M6 13h20M6 20h20M9 8v17M16 8v17M23 8v17" stroke="#fff" stroke-width="2.4" '
     'stroke-linecap="round" fill="none"/></svg>'
+)
+
+_NOWHERE: Final = (
+    "<!doctype html><html lang=en><meta charset=utf-8>"
+    "<meta name=viewport content='width=device-width, initial-scale=1'>"
+    "<meta name=color-scheme content='light dark'><title>No such page · paddock</title>"
+    "<style>body{font:16px/1.6 system-ui,sans-serif;max-width:34rem;margin:18vh auto;"
+    "padding:0 1.5rem}</style><h1>There is no such page</h1>"
+    "<p><a href='/'>Go to the overview</a>, or to <a href='/agents'>all agents</a>.</p></html>"
 )
 
 
@@ -161,11 +170,15 @@ def _pages(feed: Feed, reports: Path) -> None:
     @ui.page("/capacity")
     def capacity(request: Request) -> None:
         with page(feed, request, here="/capacity", title="Capacity"):
-            Capacity()
+            Capacity(feed)
 
     @faces_app.get("/report/{name}")
     def report(name: str) -> Response:
         return as_html(reports, name)
+
+    @faces_app.exception_handler(404)
+    async def nowhere(_request: Request, _error: Exception) -> Response:
+        return HTMLResponse(_NOWHERE, 404)
 
 
 async def _agent(feed: Feed, run: str) -> None:

@@ -47,6 +47,8 @@ class Tail:
                 await asyncio.sleep(AGAIN_S)
             while self._held:
                 await asyncio.sleep(GATHER_S)
+            if self._at is None:
+                self._note("There is no output.")
         finally:
             sending.cancel()
             await asyncio.gather(sending, return_exceptions=True)

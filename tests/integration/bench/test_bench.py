@@ -83,6 +83,13 @@ def test_a_process_that_really_grows_is_told(yard: Yard) -> None:
     assert "ended well; grew by " in said and "too short to call it a leak" in said
 
 
+def test_results_are_said_once(yard: Yard) -> None:
+    done = yard.bench("baseline", "--agent", "true", "--rounds", "1", "--every", "100ms")
+    assert done.returncode == 0, done.stderr
+    assert "peak" in done.stdout and "peak" not in done.stderr
+    assert done.stderr.startswith("paddock: measures ") and "(1 of 1)" in done.stderr
+
+
 def test_a_command_runs_where_its_user_is(yard: Yard) -> None:
     (yard.root / "here/given").touch()
     yard.report("baseline", "--agent", "cp given taken", "--rounds", "1", "--every", "100ms")

@@ -94,6 +94,16 @@ def test_the_largest_have_names_and_the_rest_is_one() -> None:
     assert others + named == 1 << 30
 
 
+def test_an_agent_has_no_memory_where_it_was_not_seen() -> None:
+    history = a_history(seconds=60, agents=1)
+    history.of_agent("late", "late").put(history.now, 5 << 20)
+    options = charts.by_agent(history)
+    late = next(one for one in options["series"] if one["name"] == "late")
+    assert late["data"][-1][1] == 5 << 20
+    assert {used for _, used in late["data"][:-1]} == {None}
+    assert charts.is_known(history, "late") and not charts.is_known(history, "another")
+
+
 def test_what_was_before_the_first_look_is_remembered_and_changes_nothing_seen() -> None:
     history = a_history()
     history.remember(NOW - 60, NOW + 10, levels=(55.0, None, 1.0, 2.0))
