@@ -49,6 +49,7 @@ from .asking import Asked
 from .bodies import MIB
 from .desk import Desk
 from .ids import find_ids
+from .installed import is_still_missing
 from .problems import bad_request, has_ended, not_found, raise_any, refused
 from .receipts import receipt_of_one
 from .repositories import SECRET_LABEL
@@ -150,6 +151,9 @@ async def _retry(desk: Desk, body: Again, run: Run) -> Submission:
         spec = structs.replace(run.spec, id=new, needs=(), heartbeat=None, **_going_on(run, body))
         spec = _changed(spec, body.otherwise)
         environment = r.environment_again(recipe, body.environment)
+        if spec.lacks_program:
+            missing = await desk.aside(lambda: is_still_missing(recipe, environment))
+            spec = structs.replace(spec, lacks_program=missing)
         labels = {
             **_of_its_fleet(recipe),
             **_high_of(recipe, was=run.spec.limit_bytes, now=spec.limit_bytes),

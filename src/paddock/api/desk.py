@@ -23,6 +23,7 @@ from paddock.workspaces.room import Room
 
 from .bodies import Bodies
 from .defaults import DefaultsOf
+from .installed import Programs
 from .known import KnownIds, TrustedDirectories
 from .problems import Declined, ambiguous, not_found
 from .projects import Projects
@@ -133,6 +134,7 @@ class Desk:
         self.defaults = DefaultsOf()
         self.ids = KnownIds(supervisor)
         self.trusted = TrustedDirectories(facts.places.state)
+        self.programs = Programs()
         self.projects = Projects()
         self.repositories = Repositories()
         # Submissions by their key, with those that wait for the end of the first.

@@ -33,7 +33,7 @@ from .defaults import Given
 from .desk import PATIENCE_S, Desk
 from .ids import Found, find_ids, id_of
 from .in_clusters import in_cluster
-from .installed import check_installed
+from .installed import check_presets
 from .preflight import too_many
 from .presets import Filled, filled, uses_preset
 from .problems import bad_request, raise_any, refused, trouble
@@ -162,6 +162,8 @@ def look_here(desk: Desk, body: Submit) -> Looked | None:
     ids = [id_of(body.key, index) for index in range(len(body.runs))]
     if not desk.ids.surely_new(ids) or len(set(ids)) < len(ids):
         return None
+    if not desk.programs.are_there(body):
+        return None
     for directory in _places(body, every):
         desk.trusted.check(directory)
     return Looked([(run, None) for run in ids], _given(desk, body, every), None)
@@ -196,6 +198,7 @@ def _look(desk: Desk, body: Submit) -> Looked:
     for directory in _places(body, every):
         r.check_directory(directory)
     given, seen = _ground(desk, body, every)
+    desk.programs.look_for(body)
     for directory in _places(body, every):
         desk.trusted.look_at(directory)  # last: whoever trusts it relies on what was seen
     return Looked(ids, given, r.stdin_of(body.stdin, desk.facts.places), seen)
@@ -207,21 +210,9 @@ def _ground(
     given = _given(desk, body, every)
     desk.projects.look_at(_places(body, every))
     if any(map(uses_preset, every)):
-        _check_programs(desk, body, every, given)
+        check_presets(desk.supervisor, body, every, given)
     known = None if desk.facts.workspaces is None else desk.repositories
     return given, repositories.look(every, given, known)
-
-
-def _check_programs(
-    desk: Desk, body: Submit, every: Sequence[RunRequest], given: Mapping[str | None, Given]
-) -> None:
-    """Of those that run on this host; a container has its own."""
-    supervisor, environment = desk.supervisor, r.outside_environment(body.environment)
-    for profile, one in given.items():
-        of = [each for each in every if each.performance_profile == profile and uses_preset(each)]
-        usual, known = one.run.driver, (supervisor.default_driver, supervisor.drivers)
-        local = [each for each in of if r.driver_of(each, usual, *known) == "local"]
-        check_installed(local, one.presets(), environment)
 
 
 def _given(desk: Desk, body: Submit, every: Sequence[RunRequest]) -> dict[str | None, Given]:
@@ -295,6 +286,8 @@ def _spec(
     if spec.hard_timeout_s is None and given.simple_s != policy.simple_s:
         # The core guesses by the daemon's settings; these are the project's or the profile's.
         spec = structs.replace(spec, simple_s=given.simple_s)
+    if driver == "local" and desk.programs.is_missing(request, of):
+        spec = structs.replace(spec, lacks_program=True)
     if factor != 1.0:
         spec = structs.replace(spec, repository_factor=factor)
     return spec, driver

@@ -33,7 +33,8 @@ def waiting(fleet: Fleet, run: Run) -> Waiting:
         left = format_duration(max(0.0, state.not_before_at - fleet.now))
         return Waiting(None, f"tried again in {left} ({state.because})")
     place = fleet.queue.place(run.id, ageing_s=fleet.policy.ageing_s)
-    return Waiting(place, _in_line(fleet, run, place))
+    alone = "; nobody is stopped for it, as its program was not found"
+    return Waiting(place, _in_line(fleet, run, place) + (alone if run.spec.lacks_program else ""))
 
 
 def sentence(fleet: Fleet, run: Run) -> str:

@@ -73,6 +73,7 @@ class RunSpec(Struct, frozen=True, kw_only=True):
     first_step: int = 0  # those before were done by the run that this one goes on with
     first_in_doubt: bool = False  # and that one may have done this one too
     away: bool = False  # its memory is another machine's: it holds none here
+    lacks_program: bool = False  # was not there when it was submitted: nobody is stopped for it
 
 
 class Exit(Struct, frozen=True):

@@ -73,8 +73,9 @@ def _start_one(fleet: Fleet) -> bool:
     if blocked:
         _pass_by(fleet, blocked[0])
     _remember_look(fleet, host_short=host_short)
-    if blocked:
-        preemption.make_room(fleet, min(blocked, key=lambda run: run.priority))
+    worth = [run for run in blocked if not run.spec.lacks_program]
+    if worth:
+        preemption.make_room(fleet, min(worth, key=lambda run: run.priority))
     return False
 
 

@@ -260,6 +260,29 @@ def test_what_a_preempted_run_had_not_committed_is_saved_and_still_there(
     until(lambda: b"preempted" in subprocess.check_output(log, cwd=repository), within_s=10)
 
 
+def test_a_typo_costs_nobody_a_place(narrow: House) -> None:
+    """It waits for its turn, and then ends as it would have at once."""
+    narrow.start()
+    plain = narrow.home / "plain"
+    plain.write_text("no program", encoding="utf-8")
+    (taken,) = narrow.submit(
+        shell("a", "until test -e go; do sleep 0.1; done", priority="low")
+    ).runs
+    until(lambda: is_running(narrow, taken.id), within_s=20)
+    typed = ("/nonexistent/prog", "./plain", "no-such-command-anywhere")
+    every = [RunRequest(name=f"t{n}", command=(one,)) for n, one in enumerate(typed)]
+    typos = [narrow.submit(each).runs[0].id for each in every]
+    said = [narrow.told("why", typo)["sentence"] for typo in typos]
+    assert all("nobody is stopped for it, as its program was not found" in one for one in said)
+    (narrow.home / "go").touch()
+    (ended,) = narrow.ended([taken.id], within_s=60)
+    assert (ended.outcome, ended.attempt) == ("succeeded", 1)
+    assert [one.outcome for one in narrow.ended(typos, within_s=60)] == ["spawn_failed"] * 3
+    plain.write_text("#!/bin/sh\ntrue\n", encoding="utf-8")
+    plain.chmod(0o755)
+    assert narrow.paddock("retry", typos[1]).returncode == 0
+
+
 def test_one_that_knows_nothing_of_checkpoints_makes_room_at_once(narrow: House) -> None:
     """Its grace of thirty seconds would only keep the memory."""
     narrow.start()

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from paddock.api.installed import check_installed
+from paddock.api.installed import Programs, check_installed
 from paddock.api.problems import Declined
+from paddock.api.recipes import sent
 from paddock.config.preset import Preset
 from paddock.config.preset_reading import built_in
 from paddock.wire.run_request import RunRequest, Step
+from paddock.wire.views import Submit
 
 
 @pytest.fixture
@@ -58,3 +61,34 @@ def test_what_cannot_be_known_before_it_runs_is_not_refused(programs: str) -> No
     assert check(programs, presets=own, agent="far", prompt="p") == (
         "a: /nowhere/agent is not installed here"
     )
+
+
+def test_a_plain_command_is_looked_for_where_the_run_will_look(tmp_path: Path) -> None:
+    for name, mode in (("good", 0o755), ("bad", 0o644)):
+        (tmp_path / name).write_text("#!/bin/sh\n", encoding="utf-8")
+        (tmp_path / name).chmod(mode)
+    known, where = Programs(), str(tmp_path)
+
+    def missing(program: str, *, path: str = "/nowhere", **facts: Any) -> bool:
+        request = RunRequest(name="a", command=(program,), **facts)
+        said = Submit(key="k", runs=(request,), directory=where + "/", environment={"PATH": path})
+        known.look_for(said)
+        found = known.is_missing(request, sent(said, None))
+        assert known.are_there(said) is not found
+        return found
+
+    assert not missing("good", path=f"/nowhere:{where}") and missing("good")
+    assert not missing("./good") and missing("./bad") and missing("./none") and missing(where)
+    assert not missing("good", path=".") and not missing(f"{where}/good")
+    assert not missing("good", env={"PATH": where}) and missing("bad", path=where)
+    assert missing("./good", dir="/") and not missing("./good", dir=where)
+    for brings_it in ({"repo": where}, {"needs": ("other",)}):
+        assert not missing("./none", **brings_it)
+
+
+def test_what_nobody_looked_for_is_looked_for_first_and_not_called_missing() -> None:
+    known, request = Programs(), RunRequest(name="a", command=("true",))
+    said = Submit(key="k", runs=(request,), directory="/", environment={"PATH": "/bin"})
+    assert not known.are_there(said) and not known.is_missing(request, sent(said, None))
+    without_path = Submit(key="k", runs=(request,), directory="/")
+    assert known.are_there(without_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from paddock.core.actions import AskCheckpoint, KillAttempt, StartAttempt, TerminateAttempt
+from paddock.core.explain import sentence
 from paddock.core.run import Outcome, Priority, Queued, Running, Stopping
 from tests.kit.factories import a_policy, a_spec
 from tests.kit.yard import Yard, only
@@ -30,6 +31,16 @@ def test_an_urgent_run_takes_the_place_of_a_lesser_one() -> None:
     yard.end("r2", None, signal=15)
     assert yard.live == ["r0", "r1", "urgent"]
     assert isinstance(yard.state("r2"), Queued)
+
+
+def test_nobody_is_stopped_for_a_program_that_is_not_there() -> None:
+    yard = full_yard()
+    yard.submit(a_spec("typo", memory="4G", priority=CRITICAL, lacks_program=True))
+    assert yard.stopping == []
+    run = yard.fleet.runs["typo"]
+    assert "nobody is stopped for it, as its program was not found" in sentence(yard.fleet, run)
+    yard.submit(a_spec("urgent", memory="4G", priority=HIGH))
+    assert yard.stopping == ["r2"]  # whoever is behind it is none the worse for it
 
 
 def test_one_of_the_same_priority_disturbs_nobody() -> None:
