@@ -1,8 +1,17 @@
-"""The door for `python -m paddock`."""
+"""The door for `paddock` and for `python -m paddock`."""
 
 import sys
 
-from paddock.cli.main import main
+
+def main() -> int:
+    """Ctrl-C may come before anything is imported, and is no less quiet then."""
+    try:
+        from paddock.cli.main import main as run
+
+        return run()
+    except KeyboardInterrupt:
+        return 130
+
 
 if __name__ == "__main__":
     sys.exit(main())

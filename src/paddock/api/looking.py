@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final, get_args
 
 from paddock.core.explain import sentence
-from paddock.core.run import Queued, Run
+from paddock.core.run import Ended, Outcome, Queued, Run
 from paddock.observe.page import MEDIA_TYPE
 from paddock.ports import Wanted
 from paddock.wire.views import (
@@ -68,7 +68,13 @@ async def steps(desk: Desk, asked: Asked) -> tuple[StepView, ...]:
 async def why(desk: Desk, asked: Asked) -> WhyView:
     found = await desk.find(asked.path["run"])
     box = await desk.aside(lambda: desk.facts.black_box(found.id))
+    if box is not None and _has_succeeded(found):
+        box.pop("next", None)  # of an attempt that it has outlived
     return WhyView(sentence=sentence(desk.supervisor.fleet, found), black_box=box)
+
+
+def _has_succeeded(run: Run) -> bool:
+    return isinstance(run.state, Ended) and run.state.outcome is Outcome.SUCCEEDED
 
 
 async def metrics(desk: Desk, _asked: Asked) -> Plain:

@@ -35,7 +35,6 @@ from paddock.core.steps import is_between_steps
 from paddock.core.units import format_duration, format_size
 from paddock.supervisor.loop import Supervisor
 from paddock.supervisor.salvage import CUT_SHORT, salvage
-from paddock.workspaces.changes import last_commit_at
 from paddock.workspaces.errors import BrokenOff, WorkspaceError
 from paddock.workspaces.records import State
 from paddock.workspaces.room import Room
@@ -187,7 +186,7 @@ class BlackBoxes:
         place = await self._place_of(run.id)
         if place is not None and _never_began(run):
             facts["directory"] = str(place)  # where its program was looked for
-        commit = await asyncio.to_thread(self._last_commit, run.id, place)
+        commit = await asyncio.to_thread(self._last_commit, run.id)
         if commit:
             facts["last commit"] = commit
         try:
@@ -202,12 +201,12 @@ class BlackBoxes:
         recipe = await self._supervisor.look(lambda store: store.recipe(run))
         return None if recipe is None else recipe.directory
 
-    def _last_commit(self, run: str, place: Path | None) -> str:
-        """In a thread. Empty where there is none, or git does not answer."""
+    def _last_commit(self, run: str) -> str:
+        """In a thread. Empty where there is none, or git does not answer; and without a workspace,
+        where the last commit may be anybody's."""
         with suppress(WorkspaceError, OSError):
             if self._room is not None and self._room.record(run) is not None:
                 return self._room.last_commit(run)
-            return "" if place is None else last_commit_at(place)
         return ""
 
     def _write(self, run: str, text: str) -> None:

@@ -11,7 +11,7 @@ from .commits import Commit, made_since
 from .git import Git, failure
 from .processes import How
 from .records import Record
-from .worktrees import find_source, has_branch, look_at, look_into
+from .worktrees import has_branch, look_at, look_into
 
 MOST_DIFF_BYTES: Final = 64 << 20
 LAST_S: Final = 5.0
@@ -51,11 +51,6 @@ def last_commit(git: Git) -> str:
     """For people, in a line."""
     words = ("log", "-1", "--format=%h %s (%cr)", "--no-show-signature", "HEAD", "--")
     return git.lasting(LAST_S).line(*words)[:200]
-
-
-def last_commit_at(directory: Path) -> str:
-    """Of whatever repository this directory is in; WorkspaceError where it is in none."""
-    return last_commit(find_source(directory).git.bounded())
 
 
 def commits_of_gone(record: Record) -> tuple[Commit, ...]:

@@ -268,3 +268,11 @@ def test_where_a_program_was_looked_for_in_vain_is_in_its_black_box(house: House
     assert house.paddock(*words).returncode == 127
     box = until(lambda: house.told("why", "lost")["black_box"])
     assert box["directory"] == f"{house.home}/inside"
+
+
+def test_one_that_succeeded_after_all_has_nothing_before_it(house: House) -> None:
+    script = "test -e once && exit 0; touch once; kill -9 $$"
+    words = ("run", "--name", "twice", "--retries", "1", "--", "sh", "-c", script)
+    assert house.paddock(*words).returncode == 0
+    box = until(lambda: house.told("why", "twice")["black_box"])
+    assert box["attempt"].startswith("1, ran for ") and "next" not in box

@@ -87,17 +87,14 @@ async def submit_in(one: Supervised, name: str, directory: Path) -> None:
     await one.supervisor.ask(lambda now: Submitted(now, (a_spec(name),)), recipes={name: recipe})
 
 
-def test_the_last_commit_is_of_the_directory_it_ran_in(tmp_path: Path) -> None:
+def test_a_commit_where_it_had_no_workspace_is_not_told_as_its_own(
+    tmp_path: Path,
+) -> None:
     async def scenario() -> None:
         async with supervised() as one:
             boxes = BlackBoxes(one.supervisor, tmp_path / "boxes")
-            plain = tmp_path / "plain"
-            plain.mkdir()
-            repository = a_repository(tmp_path / "repository")
-            for name, directory in (("a", plain), ("b", repository / "src")):
-                await submit_in(one, name, directory)
+            await submit_in(one, "a", a_repository(tmp_path / "repository") / "src")
             assert "last commit" not in await box_of(one, boxes, "a")
-            assert "first" in (await box_of(one, boxes, "b"))["last commit"]
 
     in_a_loop(scenario)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from paddock.workspaces import beside, looking
-from paddock.workspaces.changes import last_commit_at
+from paddock.workspaces.changes import last_commit
 from paddock.workspaces.errors import GitFailed, UnsafePlace, WorkspaceError
 from paddock.workspaces.git import Git
 from paddock.workspaces.ready import Marker
@@ -309,13 +309,13 @@ def test_a_pipe_in_a_directory_above_is_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "shared/.git/HEAD")
     plain = tmp_path / "shared/job"
     plain.mkdir()
-    for look in (find_source, measure, last_commit_at):
+    for look in (find_source, measure):
         with pytest.raises(WorkspaceError, match="is in no git repository"):
             look(plain)
     repository = a_repository(tmp_path / "shared/repository")
     assert find_source(repository / "src").place == repository
     assert measure(repository).files == 2
-    assert "first" in last_commit_at(repository / "src")
+    assert "first" in last_commit(find_source(repository / "src").git.bounded())
 
 
 def test_a_git_file_above_that_is_a_pipe(tmp_path: Path) -> None:
@@ -331,7 +331,7 @@ def test_a_repository_of_somebody_else_above_is_not_used(tmp_path: Path, as_some
     os.chown(shared, as_somebody, as_somebody)
     (shared / "job").mkdir()
     with pytest.raises(GitFailed, match="belongs to another user"):
-        last_commit_at(shared / "job")
+        last_commit(find_source(shared / "job").git.bounded())
 
 
 def test_git_looks_no_higher_than_it_was_told(tmp_path: Path) -> None:

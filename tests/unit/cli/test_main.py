@@ -1,7 +1,10 @@
 """How the program starts and ends: lazily, in one line, with the codes of the reference."""
 
+import os
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import click
 import pytest
@@ -33,6 +36,16 @@ def test_it_runs_as_a_module_too() -> None:
     command = [sys.executable, "-m", "paddock", "--version"]
     found = subprocess.run(command, capture_output=True, text=True, check=True)
     assert found.stdout == f"paddock {__version__}\n"
+
+
+def test_ctrl_c_in_the_middle_of_its_imports_is_quiet(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise KeyboardInterrupt", encoding="ascii")
+    command = [sys.executable, "-m", "paddock", "run", "--", "sleep", "60"]
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    found = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    assert (found.returncode, found.stdout, found.stderr) == (130, "", "")
+    told = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))
+    assert told["project"]["scripts"] == {"paddock": "paddock.__main__:main"}  # the same door
 
 
 def test_called_bare_it_shows_its_commands(capsys: pytest.CaptureFixture[str]) -> None:
