@@ -113,3 +113,15 @@ def test_what_cannot_be_answered_is_declined(
     with pytest.raises(BadRequest) as declined:
         client.history(**asked)  # type: ignore[arg-type]
     assert told in str(declined.value)
+
+
+def test_rows_that_rotted_are_gaps(desk: ServedDesk, client: Client) -> None:
+    now_at = fill(desk)
+    rotten = [
+        Rollup(MINUTE_S, int(now_at // MINUTE_S * MINUTE_S) - 7200, None, b"\xc1"),
+        Rollup(DAY_S, int(now_at // DAY_S * DAY_S), "rotten", b"\xc1"),
+    ]
+    desk.store.record(rotten, now_at=now_at)
+    found = client.history(groups=True)
+    assert sum(point.starts for point in found.points) == 120
+    assert [group.group for group in found.groups] == ["coder"]

@@ -5,6 +5,7 @@ A page holds the store's thread for some milliseconds; between two of them commi
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import AsyncIterator, Iterable
 from typing import Final
@@ -18,6 +19,7 @@ from paddock.storage.rollup import (
     MINUTE_S,
     PEAK_UNIT,
     TIME_UNIT,
+    UNREADABLE,
     FleetSpan,
     GroupSpan,
     Sketch,
@@ -131,7 +133,8 @@ def _add_up(spans: dict[int, FleetSpan], page: Iterable[Rollup], step_s: int) ->
     for rollup in page:
         if rollup.group is None:
             at = rollup.at // step_s * step_s
-            spans.setdefault(at, FleetSpan()).add(fleet_span(rollup.data))
+            with contextlib.suppress(*UNREADABLE):  # a row that rotted is a gap
+                spans.setdefault(at, FleetSpan()).add(fleet_span(rollup.data))
 
 
 async def _groups(desk: Desk, since_at: float, until_at: float) -> list[GroupHistory]:
@@ -141,9 +144,11 @@ async def _groups(desk: Desk, since_at: float, until_at: float) -> list[GroupHis
     def add(page: Iterable[Rollup]) -> None:
         for rollup in page:
             if rollup.group is not None:
-                span, days = known.setdefault(rollup.group, (GroupSpan(), []))
-                span.add(group_span(rollup.data))
-                days.append(rollup.at)
+                with contextlib.suppress(*UNREADABLE):
+                    found = group_span(rollup.data)
+                    span, days = known.setdefault(rollup.group, (GroupSpan(), []))
+                    span.add(found)
+                    days.append(rollup.at)
 
     async for page in _pages(desk, DAY_S, since_at // DAY_S * DAY_S, until_at):
         await desk.aside(lambda page=page: add(page))  # type: ignore[misc]

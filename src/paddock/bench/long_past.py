@@ -57,7 +57,7 @@ def a_minute(at: int, agents: int, random: Random) -> list[Rollup]:
 def _of_fleet(day: int, until_at: int, agents: int, random: Random) -> Iterator[Rollup]:
     for at in range(day, day + DAY_S, HOUR_S):
         yield Rollup(HOUR_S, at, None, packed(_fleet_span(agents, 3600.0, 200, random)))
-    if day >= until_at - FINE_S:
+    if day >= until_at - FINE_S - DAY_S:  # a day more is kept
         for at in range(day, day + DAY_S, MINUTE_S):
             yield Rollup(MINUTE_S, at, None, packed(_fleet_span(agents, 60.0, 5, random)))
 
@@ -65,7 +65,7 @@ def _of_fleet(day: int, until_at: int, agents: int, random: Random) -> Iterator[
 def _of_groups(day: int, until_at: int, agents: int, random: Random) -> Iterator[Rollup]:
     for agent in range(agents):
         yield Rollup(DAY_S, day, _name(agent), packed(_group_span(24 * RUNS_AN_HOUR, random)))
-        if day >= until_at - GROUPS_HOURLY_S:
+        if day >= until_at - GROUPS_HOURLY_S - DAY_S:
             for at in range(day, day + DAY_S, HOUR_S):
                 yield Rollup(HOUR_S, at, _name(agent), packed(_group_span(RUNS_AN_HOUR, random)))
 

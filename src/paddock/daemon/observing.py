@@ -7,6 +7,7 @@ the page is written in a thread, the fleet is looked at in the loop.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import time
 from collections import Counter
@@ -19,6 +20,7 @@ from paddock import __version__
 from paddock.cgroups.files import read_or_empty
 from paddock.config.places import Places
 from paddock.core.run import Attempt
+from paddock.daemon.steady import Steady
 from paddock.daemon.weighing import Scales
 from paddock.drivers.cpu import processes_s
 from paddock.host.cgroups import cgroups_above
@@ -34,6 +36,9 @@ from paddock.workspaces.errors import WorkspaceError
 
 CLUSTER: Final = "kubernetes"
 PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
+NOT_COUNTED: Final = "metrics leave out what they cannot count"
+
+log = logging.getLogger("paddock.metrics")
 
 
 class Observing:
@@ -57,10 +62,11 @@ class Observing:
         # One for whoever asks: a second scrape at the same moment gets the same page.
         self._making: asyncio.Task[bytes] | None = None
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="metrics")
-        supervisor.on_change.append(self.counts.changed)
-        supervisor.on_event.append(self.counts.heard)
+        guarded = Steady(log).guarded
+        supervisor.on_change.append(guarded(NOT_COUNTED, self.counts.changed))
+        supervisor.on_event.append(guarded(NOT_COUNTED, self.counts.heard))
         if grounds is not None:
-            grounds.on_made = self.counts.workspace_made
+            grounds.on_made = guarded(NOT_COUNTED, self.counts.workspace_made)
 
     async def page(self) -> bytes:
         if self._making is None or self._making.done():

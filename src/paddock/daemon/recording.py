@@ -17,6 +17,7 @@ from msgspec import structs
 
 from paddock.config.places import Places
 from paddock.core.fleet import Change
+from paddock.daemon.steady import Steady
 from paddock.host.usage import Cores, sizes_of
 from paddock.logs.free_room import space_of
 from paddock.observe.history import Recorder, Seen
@@ -33,6 +34,13 @@ WEIGH_S: Final = 3600.0
 BATCH: Final = 100  # rows: a few milliseconds of the store's thread
 LIFE: Final = "daemon"
 STOPPED: Final = "stopped"
+NOT_SEEN: Final = "the fleet is not looked at"
+NOT_COUNTED: Final = "a change is not counted"
+NOT_KEPT: Final = "the history waits"
+NOT_WEIGHED: Final = "workspaces cannot be weighed"
+NOT_CLOSED: Final = "the ledger cannot be read"
+
+_Batch = tuple[list[Rollup], tuple[LedgerEntry, ...]]
 
 log = logging.getLogger("paddock.history")
 
@@ -54,25 +62,30 @@ class Recording:
         self._life = LedgerEntry(kind=LIFE, subject=str(epoch), at=wall())
         self._cores = Cores()
         self._sizes: Mapping[str, int] = {}
-        self._left: list[tuple[list[Rollup], tuple[LedgerEntry, ...]]] = []  # to be written
+        self._left: list[_Batch] = []  # to be written
+        self._tried: _Batch | None = None  # and failed, though the store did not
+        self._steady = Steady(log)
         self._flushed_at = self._groups_at = time.monotonic()
         self.recorder = Recorder(supervisor.fleet)
         self.alerts = Alerts(supervisor.fleet, self.recorder)
-        self._look(Seen())  # before anything changes: what time it is
-        supervisor.on_change.append(self._changed)
+        with self._steady.turn(NOT_SEEN):
+            self._look(Seen())  # before anything changes: what time it is
+        supervisor.on_change.append(self._steady.guarded(NOT_COUNTED, self._changed))
 
     def _changed(self, change: Change) -> None:
         self.recorder.changed(change)
         self.alerts.changed(change)
 
     async def keep(self) -> None:
-        await self._close_what_was_left()
+        with self._steady.turn(NOT_CLOSED):
+            await self._close_what_was_left()
         await self.flush()  # that this daemon lives, should it be killed at once
         weighing = asyncio.ensure_future(self._weigh_now_and_then())
         try:
             while True:
                 await asyncio.sleep(LOOK_S)
-                self._look(await asyncio.to_thread(self._see))
+                with self._steady.turn(NOT_SEEN):
+                    self._look(await asyncio.to_thread(self._see))
                 if time.monotonic() - self._flushed_at >= FLUSH_S:
                     await self.flush()
         finally:
@@ -80,7 +93,8 @@ class Recording:
 
     async def finish(self, kind: type[BaseException] | None, *_: object) -> None:
         """The daemon stops; whether it was meant to is part of its life."""
-        self._look(Seen())
+        with self._steady.turn(NOT_SEEN):
+            self._look(Seen())
         self._life = structs.replace(self._life, verdict="" if kind else STOPPED)
         await self.flush(with_groups=True)
 
@@ -89,14 +103,27 @@ class Recording:
         self._flushed_at = time.monotonic()
         if self._supervisor.trouble is not None:
             return
-        if not self._left:
-            self._take(with_groups=with_groups or self._flushed_at - self._groups_at >= GROUPS_S)
-        try:
+        with self._steady.turn(NOT_KEPT):
+            if not self._left:
+                is_due = self._flushed_at - self._groups_at >= GROUPS_S
+                self._take(with_groups=with_groups or is_due)
             while self._left:
-                await self._supervisor.look(partial(self._write, *self._left[0]))
-                del self._left[0]
-        except StoreError as error:
-            log.warning("the history waits: %s", error)
+                await self._write_next()
+
+    async def _write_next(self) -> None:
+        # Taken before it is written: the store does so even if nobody waits for it any more.
+        batch = self._left.pop(0)
+        try:
+            await self._supervisor.look(partial(self._write, *batch))
+        except StoreError:
+            self._left.insert(0, batch)
+            raise
+        except Exception:
+            # There is something wrong with it: once more, and then the others go without it.
+            if batch is not self._tried:
+                self._left.insert(0, batch)
+            self._tried = batch
+            raise
 
     def _take(self, *, with_groups: bool) -> None:
         """In small transactions: between two of them others' steps come through."""
@@ -135,10 +162,8 @@ class Recording:
 
     async def _weigh_now_and_then(self) -> None:
         while True:
-            try:
+            with self._steady.turn(NOT_WEIGHED):
                 self._sizes = await self._weigh()
-            except OSError as error:
-                log.warning("workspaces cannot be weighed: %s", error)
             await asyncio.sleep(WEIGH_S)
 
     async def _weigh(self) -> Mapping[str, int]:
@@ -153,11 +178,7 @@ class Recording:
     async def _close_what_was_left(self) -> None:
         """Alerts that were on when the last daemon ended: what followed, nobody saw."""
         now_at = self._wall()
-        try:
-            known = await self._supervisor.look(lambda store: store.ledger(since_at=now_at))
-        except StoreError as error:
-            log.warning("the ledger cannot be read: %s", error)
-            return
+        known = await self._supervisor.look(lambda store: store.ledger(since_at=now_at))
         for entry in known:
             if entry.until_at is None:
                 self.recorder.note(structs.replace(entry, until_at=now_at, verdict=UNKNOWN))

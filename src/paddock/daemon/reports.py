@@ -19,11 +19,13 @@ from paddock.config import settings as s
 from paddock.config.layers import load_settings
 from paddock.config.mistakes import ConfigError
 from paddock.config.places import STATE_VARIABLE, Places, plain_environment
+from paddock.daemon.steady import Steady
 
 LOOK_S: Final = 60.0
 MAKING_S: Final = 600.0
 AGAIN_S: Final = 3600.0  # after one that failed
 PATTERN: Final = "report-*.html"
+NOT_MADE: Final = "no capacity report"
 
 log = logging.getLogger("paddock.reports")
 
@@ -36,26 +38,34 @@ class Plan(NamedTuple):
 
 class Reports:
     def __init__(
-        self, places: Places, *, command: Sequence[str] | None = None, look_s: float = LOOK_S
+        self,
+        places: Places,
+        *,
+        command: Sequence[str] | None = None,
+        look_s: float = LOOK_S,
+        again_s: float = AGAIN_S,
     ) -> None:
         self._places = places
         self._command = command or (sys.executable, "-P", "-m", "paddock", "report")
-        self._look_s = look_s
+        self._look_s, self._again_s = look_s, again_s
         self._not_before = 0.0
+        self._steady = Steady(log)
 
     async def make(self) -> None:
         while True:
             await asyncio.sleep(self._look_s)
-            plan = await asyncio.to_thread(self.plan)
-            if plan is None or time.monotonic() < self._not_before:
+            if time.monotonic() < self._not_before:
                 continue
-            try:
-                if await asyncio.to_thread(is_due, plan):
-                    await self.make_one(plan)
-                    await asyncio.to_thread(drop_old, plan)
-            except OSError as error:
-                self._not_before = time.monotonic() + AGAIN_S
-                log.warning("no capacity report: %s", error)
+            self._not_before = time.monotonic() + self._again_s  # unless all goes well
+            with self._steady.turn(NOT_MADE):
+                await self._make_if_due()
+                self._not_before = 0.0
+
+    async def _make_if_due(self) -> None:
+        plan = await asyncio.to_thread(self.plan)
+        if plan is not None and await asyncio.to_thread(is_due, plan):
+            await self.make_one(plan)
+            await asyncio.to_thread(drop_old, plan)
 
     def plan(self) -> Plan | None:
         """As it is configured now; None: never, or there is a mistake that others tell of."""

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from paddock.daemon.steady import Steady
 from paddock.host.usage import sizes_of
 
 WEIGH_EVERY_S: Final = 300.0
 REST: Final = 10  # times what a round took, before the next
+NOT_WEIGHED: Final = "workspaces are not weighed for the metrics"
+
+log = logging.getLogger("paddock.metrics")
 
 
 class Scales:
@@ -22,6 +27,7 @@ class Scales:
         self._every_s = every_s
         self._due_at = 0.0  # for all of them
         self._rest_until = 0.0
+        self._steady = Steady(log)
         self._round: asyncio.Task[None] | None = None
 
     def weigh_if_due(self, taken: Mapping[str, Path]) -> None:
@@ -41,8 +47,9 @@ class Scales:
             self._round.cancel()
 
     async def _weigh(self, wanted: Mapping[str, Path], taken: Mapping[str, Path]) -> None:
-        began = time.monotonic()
-        sizes = await sizes_of(list(wanted.values()))
+        began, sizes = time.monotonic(), {}
+        with self._steady.turn(NOT_WEIGHED):
+            sizes = dict(await sizes_of(list(wanted.values())))
         now = time.monotonic()
         self._rest_until = now + REST * (now - began)
         known = {run: weight for run, weight in self.weights.items() if run in taken}

@@ -13,9 +13,15 @@ from paddock.core.units import GIB
 
 QUIET_S: Final = 30 * 60
 STORM: Final = 10  # preemptions within ten minutes
+LITTLE_DISK_SHARE: Final = 0.1
 LITTLE_DISK_BYTES: Final = 20 * GIB
 
 _AGENT: Final = "{{ $labels.name }} ({{ $labels.run }})"
+
+
+def is_little_disk(free_bytes: int, total_bytes: int) -> bool:
+    """As `PaddockDiskNearlyFull` has it."""
+    return free_bytes < LITTLE_DISK_SHARE * total_bytes and free_bytes < LITTLE_DISK_BYTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +133,7 @@ HOST: Final = (
         name="PaddockDiskNearlyFull",
         severity="warning",
         lasts="5m",
-        expr="paddock_disk_free_bytes / paddock_disk_size_bytes < 0.1 and "
+        expr=f"paddock_disk_free_bytes / paddock_disk_size_bytes < {LITTLE_DISK_SHARE} and "
         f"paddock_disk_free_bytes < {LITTLE_DISK_BYTES}",
         summary="The disk under paddock is nearly full",
         description="{{ $labels.place }}: {{ $value | humanizePercentage }} of the disk are free",

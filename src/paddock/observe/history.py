@@ -78,8 +78,7 @@ class Gathered:
             found.append(Rollup(DAY_S, at - at % DAY_S, name, data))
         return found
 
-    def fleet_at(self, at: float) -> tuple[FleetSpan, FleetSpan]:
-        minute, hour = int(at // MINUTE_S * MINUTE_S), int(at // HOUR_S * HOUR_S)
+    def fleet_at(self, minute: int, hour: int) -> tuple[FleetSpan, FleetSpan]:
         if minute not in self.minutes and len(self.minutes) >= MOST_MINUTES:
             del self.minutes[min(self.minutes)]
         if hour not in self.hours and len(self.hours) >= MOST_HOURS:
@@ -87,10 +86,11 @@ class Gathered:
         known = self.minutes.setdefault(minute, FleetSpan())
         return known, self.hours.setdefault(hour, FleetSpan())
 
-    def group_at(self, at: float, name: str) -> GroupSpan:
-        key = (int(at // HOUR_S * HOUR_S), name)
-        if key not in self.groups and len(self.groups) >= MOST_GROUPS:
-            key = (key[0], OTHERS)
+    def group_at(self, hour: int, name: str) -> GroupSpan:
+        found = self.groups.get((hour, name))
+        if found is not None:
+            return found
+        key = (hour, OTHERS if len(self.groups) >= MOST_GROUPS else name)
         return self.groups.setdefault(key, GroupSpan())
 
 
@@ -99,25 +99,38 @@ class Recorder:
         self._fleet = fleet
         self.gathered = Gathered()
         self._looked_at: float | None = None
-        self._now_at = 0.0  # by the wall clock, at the last look
+        self._minute = self._hour = 0  # by the wall clock, at the last look
+        self._spans: tuple[FleetSpan, ...] = ()  # of these two; none yet
 
     def note(self, entry: LedgerEntry) -> None:
         self.gathered.entries[entry.at, entry.kind, entry.subject] = entry
 
     def take(self) -> Gathered:
         taken, self.gathered = self.gathered, Gathered()
+        self._spans = ()
         return taken
+
+    def _fleet_spans(self) -> tuple[FleetSpan, ...]:
+        if not self._spans:
+            self._spans = self.gathered.fleet_at(self._minute, self._hour)
+        return self._spans
 
     # -- what happened --------------------------------------------------------------------
 
     def changed(self, change: Change) -> None:
         """Told of every change, in order. The time is that of the last look: a few seconds."""
-        group = self.gathered.group_at(self._now_at, change.run.spec.group)
-        for span in self.gathered.fleet_at(self._now_at):
+        before = change.before
+        if type(change.run.state) is Queued and (before is None or type(before) is Queued):
+            # It waits. By far the most frequent, and somebody waits for the answer: no more of it.
+            if before is None:
+                for span in self._spans or self._fleet_spans():
+                    span.submitted += 1
+            return
+        group = self.gathered.group_at(self._hour, change.run.spec.group)
+        for span in self._fleet_spans():
             _count(span, change)
             span.agents_max = max(span.agents_max, len(self._fleet.live))
         _count_of_group(group, change)
-        before = change.before
         if isinstance(before, Live) and not change.run.live:
             self._add_rest(group, change.run, before)
 
@@ -126,7 +139,7 @@ class Recorder:
         seconds = self._since_look_s(before, run.state.since_at)
         limit, expected = before.hold.limit_bytes, before.hold.expected_bytes
         _add_agent(group, before, used=min(run.peak_bytes, limit), seconds=seconds)
-        for span in self.gathered.fleet_at(self._now_at):
+        for span in self._fleet_spans():
             span.agents_s += seconds
             span.limits_s += limit * seconds
             span.expected_s += expected * seconds
@@ -141,11 +154,12 @@ class Recorder:
 
     def look(self, seen: Seen = Seen(), *, at: float) -> None:  # noqa: B008 - frozen
         """At the fleet as it is; `at` is the time on the wall."""
-        self._now_at = at
+        self._minute, self._hour = int(at // MINUTE_S * MINUTE_S), int(at // HOUR_S * HOUR_S)
+        self._spans = ()
         elapsed_s = self._fleet.now - self._looked_at if self._looked_at is not None else 0.0
         one = self._levels(seen, min(max(elapsed_s, 0.0), LONGEST_GAP_S))
         self._looked_at = self._fleet.now
-        for span in self.gathered.fleet_at(at):
+        for span in self._fleet_spans():
             span.add(one)
 
     def _levels(self, seen: Seen, elapsed_s: float) -> FleetSpan:
@@ -193,7 +207,7 @@ class Recorder:
             state, used = run.state, fleet.demand.used_by(run.id)
             assert isinstance(state, Live)
             seconds = min(elapsed_s, self._since_look_s(state, fleet.now))
-            group = self.gathered.group_at(self._now_at, run.spec.group)
+            group = self.gathered.group_at(self._hour, run.spec.group)
             _add_agent(group, state, used=used, seconds=seconds)
             limit = state.hold.limit_bytes
             one.agents_s += seconds

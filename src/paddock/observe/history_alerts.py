@@ -14,9 +14,9 @@ from paddock.core.breaker import Closed, Open
 from paddock.core.fleet import Change, Fleet
 from paddock.core.pressure import Rung
 from paddock.core.run import Ended, Live
-from paddock.core.units import GIB
 from paddock.ports import LedgerEntry
 
+from .alerts import is_little_disk
 from .history import (
     CLOSE_TO_WALL,
     Recorder,
@@ -38,8 +38,6 @@ UNKNOWN: Final = "unknown"
 
 MEMORY_FOR_S: Final = 300.0  # close to its wall so long, before it is an alert (S4: 5 minutes)
 FOLLOWS_WITHIN_S: Final = 300.0  # after it is over: what comes later came from something else
-LOW_DISK_SHARE: Final = 0.05
-LOW_DISK_BYTES: Final = GIB
 MOST_OPEN: Final = 500
 
 
@@ -75,6 +73,8 @@ class Alerts:
         self._tries: dict[str, float] = {}  # of open breakers: until when
 
     def changed(self, change: Change) -> None:
+        if change.before is None:
+            return  # a new run: none of this can be about it
         own, fleet_wall = hit_own_wall(change), hit_fleet_wall(change)
         pressed = self._open.get((PRESSURE, "host"))
         if pressed is not None:
@@ -134,7 +134,7 @@ class Alerts:
         free, total = seen.disk_free_bytes, seen.disk_bytes
         if free is None or total is None:
             return
-        is_on = free < max(LOW_DISK_SHARE * total, min(LOW_DISK_BYTES, total / 10))
+        is_on = is_little_disk(free, total)
         alert = self._set(DISK, "state", is_on=is_on, at=at, because="the disk is nearly full")
         if alert is not None:
             alert.facts["not_written"] += trouble

@@ -1,11 +1,12 @@
 """The past in rollups: added to inside a transaction that the store opened, read in pages.
 
 Never loaded at the start. Bounded by age and by how many groups of one span are told apart: with
-300 agents, each a group of its own, 90 days take some 30 MB (`bench/bench_history.py`).
+300 agents, each a group of its own, 90 days take some 40 MB (`bench/bench_history.py`).
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -14,7 +15,7 @@ import apsw
 from paddock.ports import LedgerEntry, Rollup
 
 from . import codec
-from .rollup import DAY_S, HOUR_S, MINUTE_S, OTHERS, added
+from .rollup import DAY_S, HOUR_S, MINUTE_S, OTHERS, UNREADABLE, added
 
 KEPT_S: Final = 90 * DAY_S
 FINE_S: Final = 2 * DAY_S  # minutes
@@ -31,6 +32,16 @@ READ: Final = """
 SELECT at, group_name, data FROM rollups
 WHERE step_s = :step_s AND (at, group_name) > (:at, :group) AND at < :until_at
 ORDER BY at, group_name LIMIT :limit
+"""
+# One seek for each: the newest hour of every day in which anything was recorded, newest first.
+DAYS: Final = f"""
+WITH RECURSIVE days(at) AS (
+    SELECT max(at) FROM rollups WHERE step_s = {HOUR_S}
+    UNION ALL
+    SELECT (SELECT max(at) FROM rollups
+            WHERE step_s = {HOUR_S} AND at < days.at - days.at % {DAY_S})
+    FROM days WHERE days.at IS NOT NULL LIMIT {KEPT_S // DAY_S + 1})
+SELECT at FROM days WHERE at IS NOT NULL
 """
 DROP: Final = f"""
 DELETE FROM rollups WHERE (step_s, at, group_name) IN (
@@ -52,15 +63,24 @@ DELETE FROM ledger WHERE (at, kind, subject) IN (
     LIMIT max(0, (SELECT count(*) FROM ledger) - {MOST_ENTRIES}))
 """
 
+log = logging.getLogger("paddock.store")
+
 
 def add(db: apsw.Connection, rollups: Iterable[Rollup]) -> None:
+    """A row that cannot be read gives way to the new one: better a gap than no more history."""
+    rotten = []
     for rollup in rollups:
         step_s, at, data = rollup.step_s, rollup.at, rollup.data
         name = _name_in(db, rollup)
         old = db.execute(FIND, (step_s, at, name)).get
         if old is not None:
-            data = added(old, data, of_group=bool(name))
+            try:
+                data = added(old, data, of_group=bool(name))
+            except UNREADABLE as error:
+                rotten.append(f"{step_s} s at {at} of {name or 'the fleet'}: {error}")
         db.execute(PUT, (step_s, at, name, data))
+    if rotten:
+        log.warning("%d rows of the history were unreadable (%s)", len(rotten), rotten[0])
 
 
 def _name_in(db: apsw.Connection, rollup: Rollup) -> str:
@@ -82,8 +102,21 @@ def put_entries(db: apsw.Connection, entries: Iterable[LedgerEntry]) -> None:
         db.execute(PUT_ENTRY, (entry.at, *names, *ends))
 
 
+def oldest_kept(age_s: int, days: Sequence[int], *, now_at: float) -> int:
+    """Where the past of this age begins. A clock may be wrong by years, for a moment or for long.
+
+    So nothing goes for its age alone: so many later days (`days`: an hour of each, newest first)
+    must have been recorded as well. One day more is kept, which may be one that never was.
+    """
+    many = age_s // DAY_S
+    if len(days) <= many:
+        return 0
+    return min(int(now_at) - age_s, days[many] - days[many] % DAY_S)
+
+
 def drop_old(db: apsw.Connection, *, now_at: float) -> None:
     """A batch of each: whatever is left goes with the next minute."""
+    days = [at for (at,) in db.execute(DAYS)]
     ages = (
         (MINUTE_S, FINE_S, ""),
         (HOUR_S, GROUPS_HOURLY_S, "\x01"),
@@ -91,8 +124,8 @@ def drop_old(db: apsw.Connection, *, now_at: float) -> None:
         (DAY_S, KEPT_S, ""),
     )
     for step_s, age_s, first in ages:
-        db.execute(DROP, (step_s, int(now_at - age_s), first))
-    db.execute(DROP_ENTRIES, (now_at - KEPT_S,))
+        db.execute(DROP, (step_s, oldest_kept(age_s, days, now_at=now_at), first))
+    db.execute(DROP_ENTRIES, (oldest_kept(KEPT_S, days, now_at=now_at),))
     db.execute(DROP_SURPLUS)
 
 
@@ -113,5 +146,8 @@ def entries(db: apsw.Connection, *, since_at: float, limit: int) -> tuple[Ledger
 def _entry(row: Sequence[object]) -> LedgerEntry:
     names = ("at", "kind", "subject", "until_at", "verdict", "facts", "because")
     known = dict(zip(names, row, strict=True))
-    known["facts"] = codec.unpack(str(known["facts"]), dict[str, float])
+    try:
+        known["facts"] = codec.unpack(str(known["facts"]), dict[str, float])
+    except codec.Broken:
+        known["facts"] = {}  # that there was one is still known
     return LedgerEntry(**known)  # type: ignore[arg-type]  # a strict table holds what it says

@@ -6,8 +6,16 @@ from collections.abc import Sequence
 
 from paddock.ports import LedgerEntry, Rollup
 
-from .history import FINE_S, GROUPS_HOURLY_S, KEPT_S, LONGEST_NAME, MOST_ENTRIES, MOST_GROUPS
-from .rollup import HOUR_S, MINUTE_S, OTHERS, added
+from .history import (
+    FINE_S,
+    GROUPS_HOURLY_S,
+    KEPT_S,
+    LONGEST_NAME,
+    MOST_ENTRIES,
+    MOST_GROUPS,
+    oldest_kept,
+)
+from .rollup import DAY_S, HOUR_S, MINUTE_S, OTHERS, added
 
 
 class Past:
@@ -52,15 +60,21 @@ class Past:
         return OTHERS if known >= MOST_GROUPS else name
 
     def _drop_old(self, now_at: float) -> None:
-        for key in [key for key in self._data if now_at - key[1] > _age_s(key)]:
+        known = {at // DAY_S * DAY_S for step_s, at, _ in self._data if step_s == HOUR_S}
+        days = sorted(known, reverse=True)
+        first = {
+            age_s: oldest_kept(age_s, days, now_at=now_at)
+            for age_s in (FINE_S, GROUPS_HOURLY_S, KEPT_S)
+        }
+        for key in [key for key in self._data if key[1] < first[_age_s(key)]]:
             del self._data[key]
-        for entry in [entry for entry in self._entries if now_at - entry[0] > KEPT_S]:
+        for entry in [entry for entry in self._entries if entry[0] < first[KEPT_S]]:
             del self._entries[entry]
         for entry in sorted(self._entries)[: max(0, len(self._entries) - MOST_ENTRIES)]:
             del self._entries[entry]
 
 
-def _age_s(key: tuple[int, int, str]) -> float:
+def _age_s(key: tuple[int, int, str]) -> int:
     step_s, _, group = key
     if step_s == MINUTE_S:
         return FINE_S

@@ -152,6 +152,10 @@ _FLEET: Final = msgspec.msgpack.Decoder(FleetSpan)
 _GROUP: Final = msgspec.msgpack.Decoder(GroupSpan)
 
 
+# What a packed span that rotted may be met with; sums that no longer fit among them.
+UNREADABLE: Final = (msgspec.DecodeError, ValueError, OverflowError)
+
+
 def packed(span: Span) -> bytes:
     return _encode(span)
 

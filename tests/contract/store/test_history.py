@@ -55,18 +55,74 @@ def test_pages_go_on_after_the_last_one(store: Store) -> None:
     assert store.rollups(DAY_S, since=(0, ""), until_at=NOW_AT, limit=3) == ()
 
 
+def a_day(at: int) -> list[Rollup]:
+    """Its last minute, the hour of it, and a group."""
+    last = at + DAY_S - MINUTE_S
+    hour = last // HOUR_S * HOUR_S
+    fleet = Rollup(HOUR_S, hour, None, packed(FleetSpan(starts=1)))
+    return [minute(last), fleet, of_group("a", step_s=HOUR_S, at=hour), of_group("a", at=at)]
+
+
+def days_go_by(store: Store, many: int, *, first: int = 0) -> int:
+    """Recorded as they go. When the last of them is over."""
+    for day in range(first, first + many):
+        at = NOW_AT + day * DAY_S
+        store.record(a_day(at), now_at=at + DAY_S)
+    return NOW_AT + (first + many) * DAY_S
+
+
+def days_kept(store: Store) -> dict[str, set[int]]:
+    """By kind of row, counted from the first day."""
+    found: dict[str, set[int]] = {}
+    for step_s in (MINUTE_S, HOUR_S, DAY_S):
+        for one in all_of(store, step_s):
+            kind = f"{step_s} {one.group or 'fleet'}"
+            found.setdefault(kind, set()).add((one.at - NOW_AT) // DAY_S)
+    return found
+
+
 def test_old_spans_go_each_in_its_time(store: Store) -> None:
-    old = NOW_AT - 100 * DAY_S
-    fleet_hour = Rollup(HOUR_S, NOW_AT, None, packed(FleetSpan(starts=1)))
-    store.record([minute(NOW_AT), of_group("a", step_s=HOUR_S), fleet_hour], now_at=NOW_AT)
-    later_at = NOW_AT + history.FINE_S + MINUTE_S
-    store.record([of_group("a", at=old)], now_at=later_at)
-    assert all_of(store, MINUTE_S) == () and all_of(store, DAY_S) == ()
-    assert len(all_of(store, HOUR_S)) == 2
-    store.record([], now_at=NOW_AT + history.GROUPS_HOURLY_S + 1)
-    assert all_of(store, HOUR_S) == (fleet_hour,)
-    store.record([], now_at=NOW_AT + history.KEPT_S + 1)
-    assert all_of(store, HOUR_S) == ()
+    days_go_by(store, 95)
+    last = 94
+    assert days_kept(store) == {
+        "60 fleet": set(range(last - 2, last + 1)),
+        "3600 fleet": set(range(last - 90, last + 1)),
+        "3600 a": set(range(last - 8, last + 1)),
+        "86400 a": set(range(last - 90, last + 1)),
+    }
+
+
+def test_a_clock_that_is_wrong_for_a_moment_takes_nothing_with_it(store: Store) -> None:
+    now_at = days_go_by(store, 91)
+    began = LedgerEntry(kind="pressure", subject="host", at=NOW_AT, until_at=NOW_AT)
+    store.record([], [began], now_at=now_at)
+    before = days_kept(store)
+    for years in (1, 10, -30):
+        wrong_at = now_at + years * 365 * DAY_S
+        for n in range(5):
+            store.record([minute(wrong_at + n * MINUTE_S)], now_at=wrong_at + n * MINUTE_S)
+    store.record([], now_at=now_at)
+    after = days_kept(store)
+    assert {kind: days & after[kind] for kind, days in before.items()} == before
+    assert began in store.ledger(since_at=0)
+
+
+def test_a_day_that_never_was_counts_as_one_day(store: Store) -> None:
+    now_at = days_go_by(store, 91)
+    before = days_kept(store)
+    wrong = a_day(now_at + 500 * DAY_S)
+    store.record(wrong, now_at=now_at + 501 * DAY_S)
+    gone = {kind: days - days_kept(store)[kind] for kind, days in before.items()}
+    assert all(len(days) <= 1 for days in gone.values())
+
+
+def test_after_long_away_the_old_goes_as_the_new_comes(store: Store) -> None:
+    days_go_by(store, 91)
+    days_go_by(store, 10, first=1000)
+    assert len(days_kept(store)["3600 fleet"]) == 91
+    assert min(days_kept(store)["3600 a"]) == 1001
+    days_go_by(store, 81, first=1010)
+    assert min(days_kept(store)["3600 fleet"]) == 1000
 
 
 def test_too_many_groups_of_one_span_are_not_told_apart(store: Store) -> None:
@@ -90,7 +146,7 @@ def test_an_entry_of_the_ledger_takes_the_place_of_its_beginning(shelf: Shelf) -
     store = shelf.reopened()
     assert store.ledger(since_at=NOW_AT) == (ended,)
     assert store.ledger(since_at=NOW_AT + 3600) == ()
-    store.record([], now_at=NOW_AT + history.KEPT_S + 1)
+    days_go_by(store, 92)
     assert store.ledger(since_at=0) == ()
 
 

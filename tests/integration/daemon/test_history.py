@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import apsw
+
 from tests.kit.house import House
 from tests.kit.waiting import until
 
@@ -37,3 +39,18 @@ def test_a_daemon_that_was_killed_did_not_stop(house: House) -> None:
     house.paddock("daemon", "stop")
     house.start()
     until(lambda: lives(house) == ["", "stopped", ""], within_s=30)
+
+
+def test_a_past_that_rotted_is_no_reason_to_end(house: House) -> None:
+    house.start()
+    until(lambda: lives(house) == [""], within_s=30)
+    assert house.paddock("daemon", "stop").returncode == 0
+    with apsw.Connection(str(house.places.state / "paddock.db")) as db:
+        db.execute("UPDATE rollups SET data = x'c1'")
+        db.execute("UPDATE ledger SET facts = '{'")
+    db.close()
+    house.start()
+    until(lambda: lives(house) == ["stopped", ""], within_s=30)  # it has written, and lives
+    assert house.paddock("daemon", "stop").returncode == 0
+    log = (house.places.state / "daemon.log").read_text(encoding="utf-8")
+    assert log.count("rows of the history were unreadable") == 1 and "Traceback" not in log

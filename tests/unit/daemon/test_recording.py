@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from paddock.config.places import Places
 from paddock.daemon import recording
+from paddock.daemon.observing import Observing
 from paddock.daemon.recording import Recording
+from paddock.logs.output import OutputStore
+from paddock.ports import LedgerEntry
 from paddock.storage.errors import StoreFailed
 from paddock.storage.memory import MemoryStore
 from paddock.storage.rollup import DAY_S, HOUR_S, MINUTE_S, fleet_span
 from paddock.workspaces.room import Room
 from tests.kit.factories import a_policy, a_spec
-from tests.kit.supervising import Supervised, supervised
+from tests.kit.supervising import Supervised, supervised, until
 
 
 def starts_in(store: MemoryStore, step_s: int) -> int:
@@ -46,6 +51,80 @@ def test_what_the_store_refused_goes_with_the_next_and_is_not_counted_twice(tmp_
     assert (starts_in(store, MINUTE_S), starts_in(store, HOUR_S)) == (2, 2)
     [life] = store.ledger(since_at=0.0)
     assert life.kind == recording.LIFE
+
+
+class Faulty(MemoryStore):
+    """Meets a bug of its own in so many batches, and whenever its ledger is read until then."""
+
+    def __init__(self, faults: int) -> None:
+        super().__init__()
+        self.faults = faults
+
+    def record(self, rollups, entries=(), *, now_at):  # type: ignore[no-untyped-def]
+        if self.faults > 0:
+            self.faults -= 1
+            raise ZeroDivisionError
+        super().record(rollups, entries, now_at=now_at)
+
+    def ledger(self, *, since_at: float, limit: int = 10_000) -> tuple[LedgerEntry, ...]:
+        if self.faults > 0:
+            raise ZeroDivisionError
+        return super().ledger(since_at=since_at, limit=limit)
+
+
+@pytest.mark.parametrize(("faults", "kept"), [(1, 2), (2, 1), (3, 1)])
+def test_a_bug_costs_a_batch_at_most_and_never_the_daemon(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, faults: int, kept: int
+) -> None:
+    async def play() -> MemoryStore:
+        store = Faulty(faults)
+        async with supervised(store, a_policy()) as one:
+            past = a_recording(one, tmp_path)
+            await one.submit(a_spec("a"), "sleep=0.01")
+            await one.ended("a")
+            for _ in range(faults):
+                await past.flush()
+            await one.submit(a_spec("b"), "sleep=0.01")
+            await one.ended("b")
+            for _ in range(2):
+                await past.flush()
+        return store
+
+    store = asyncio.run(play())
+    assert starts_in(store, HOUR_S) == kept
+    assert [one.getMessage() for one in caplog.records] == ["the history waits: ZeroDivisionError"]
+
+
+def test_a_ledger_that_cannot_be_read_is_no_reason_to_end(tmp_path: Path) -> None:
+    async def play() -> None:
+        store = Faulty(1)
+        async with supervised(store, a_policy()) as one:
+            past = a_recording(one, tmp_path)
+            keeping = asyncio.ensure_future(past.keep())
+            await until(lambda: store.faults == 0)
+            await past.flush()
+            assert not keeping.done()
+            keeping.cancel()
+        assert store.ledger(since_at=0.0)
+
+    asyncio.run(play())
+
+
+def test_no_news_can_fail_the_loop(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def play() -> int:
+        async with supervised(MemoryStore(), a_policy()) as one:
+            supervisor = one.supervisor
+            listening = len(supervisor.on_change)
+            a_recording(one, tmp_path)
+            observing = Observing(supervisor, OutputStore(tmp_path / "output"), Places(tmp_path))
+            tells = supervisor.on_change[listening:]
+            for tell in (*tells, *tells):
+                tell(None)  # type: ignore[arg-type]  # which none of them can count
+            observing.close()
+        return len(tells)
+
+    assert asyncio.run(play()) == 2
+    assert len(caplog.records) == 2  # of the history, and of the metrics
 
 
 def test_many_groups_go_in_small_batches(tmp_path: Path) -> None:

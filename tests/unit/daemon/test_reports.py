@@ -93,3 +93,33 @@ def test_it_is_made_while_the_daemon_lives(tmp_path: Path, monkeypatch: pytest.M
         making.cancel()
 
     asyncio.run(asyncio.wait_for(live(), 60))
+
+
+class Surprised(Reports):
+    """By its own plan, the first few times."""
+
+    surprises = 3
+
+    def plan(self) -> Plan | None:
+        if self.surprises:
+            self.surprises -= 1
+            raise KeyError("report")
+        return Plan(3600.0, self._places.state / "reports", 30)
+
+
+def test_a_bug_in_it_is_told_once_and_it_is_tried_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    command = (sys.executable, "-c", WRITES)
+    places = Places(tmp_path / "state")
+    reports = Surprised(places, command=command, look_s=0.01, again_s=0.01)
+
+    async def live() -> None:
+        making = asyncio.ensure_future(reports.make())
+        while not list((tmp_path / "state/reports").glob("*.json")):
+            assert not making.done()
+            await asyncio.sleep(0.01)
+        making.cancel()
+
+    asyncio.run(asyncio.wait_for(live(), 60))
+    assert [one.getMessage() for one in caplog.records] == ["no capacity report: 'report'"]

@@ -144,3 +144,24 @@ def test_a_sketch_is_right_within_its_bins() -> None:
         found = quantile(sketch, share, 0.01)
         assert found is not None and 1000 * share <= found <= 1000 * share * 1.0501
     assert quantile({}, 0.5, 0.01) is None and edge(0, 2.0) == 2.0
+
+
+def test_a_run_that_only_waits_is_counted_and_makes_no_group() -> None:
+    played = Played()
+    played.start(0.0, a_spec("a", memory="12G"))
+    played.recorder.take()
+    played.feed(Submitted(1.0, (a_spec("b", memory="12G", group="newer"),)))
+    assert played.hour().submitted == 1
+    assert played.recorder.gathered.groups == {}
+
+
+def test_what_was_taken_is_not_added_to_any_more() -> None:
+    played = Played()
+    played.feed(Submitted(0.0, (a_spec("a"),)))
+    [taken] = played.recorder.take().hours.values()
+    played.feed(Submitted(1.0, (a_spec("b"),)))
+    played.look(3700.0)
+    played.feed(Submitted(3701.0, (a_spec("c"),)))
+    assert taken.submitted == 1
+    hours = played.recorder.gathered.hours
+    assert [hours[at].submitted for at in sorted(hours)] == [1, 1]

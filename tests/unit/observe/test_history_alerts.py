@@ -7,6 +7,7 @@ from paddock.core.fleet import Fleet
 from paddock.core.run import Attempt, Exit, RunSpec
 from paddock.core.step import step
 from paddock.core.units import GIB
+from paddock.observe import alerts
 from paddock.observe.history import Recorder, Seen
 from paddock.observe.history_alerts import BREAKER, DISK, MEMORY, PRESSURE, Alerts
 from paddock.ports import LedgerEntry
@@ -131,6 +132,18 @@ def test_a_full_disk_on_which_nothing_could_be_written_was_worth_an_alert() -> N
         watched.look(10.0, seen=free)
         watched.look(320.0, seen=free)
         assert verdict(watched, DISK) == expected
+
+
+def test_the_disk_is_nearly_full_where_the_table_of_alerts_says_so() -> None:
+    share, least = alerts.LITTLE_DISK_SHARE, alerts.LITTLE_DISK_BYTES
+    small, large = 100 * GIB, 4096 * GIB
+    for total, edge in ((small, int(share * small)), (large, least)):
+        for free, is_on in ((edge - 1, True), (edge, False)):
+            watched = Watched()
+            watched.look(0.0, seen=Seen(disk_bytes=total, disk_free_bytes=free))
+            assert (watched.told(DISK) is not None) is is_on
+    [rule] = [one for one in alerts.HOST if one.name == "PaddockDiskNearlyFull"]
+    assert f"< {share} and" in rule.expr and rule.expr.endswith(f"< {least}")
 
 
 def test_one_that_comes_back_before_it_is_judged_is_the_same() -> None:
