@@ -80,7 +80,7 @@ def add(db: apsw.Connection, rollups: Iterable[Rollup]) -> None:
                 rotten.append(f"{step_s} s at {at} of {name or 'the fleet'}: {error}")
         db.execute(PUT, (step_s, at, name, data))
     if rotten:
-        log.warning("%d rows of the history were unreadable (%s)", len(rotten), rotten[0])
+        log.warning("unreadable rows of the history, begun anew: %d (%s)", len(rotten), rotten[0])
 
 
 def _name_in(db: apsw.Connection, rollup: Rollup) -> str:
