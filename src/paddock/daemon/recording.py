@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec import structs
 
@@ -45,6 +45,11 @@ _Batch = tuple[list[Rollup], tuple[LedgerEntry, ...]]
 log = logging.getLogger("paddock.history")
 
 
+class Turns(NamedTuple):
+    look_s: float = LOOK_S
+    weigh_s: float = WEIGH_S
+
+
 class Recording:
     def __init__(
         self,
@@ -54,11 +59,13 @@ class Recording:
         places: Places,
         epoch: int,
         wall: Callable[[], float] = time.time,
+        turns: Turns = Turns(),  # noqa: B008 - frozen
     ) -> None:
         self._supervisor = supervisor
         self._room = room
         self._state, self._output = places.state, places.output
         self._wall = wall
+        self._turns = turns
         self._life = LedgerEntry(kind=LIFE, subject=str(epoch), at=wall())
         self._cores = Cores()
         self._sizes: Mapping[str, int] = {}
@@ -83,7 +90,7 @@ class Recording:
         weighing = asyncio.ensure_future(self._weigh_now_and_then())
         try:
             while True:
-                await asyncio.sleep(LOOK_S)
+                await asyncio.sleep(self._turns.look_s)
                 with self._steady.turn(NOT_SEEN):
                     self._look(await asyncio.to_thread(self._see))
                 if time.monotonic() - self._flushed_at >= FLUSH_S:
@@ -164,7 +171,7 @@ class Recording:
         while True:
             with self._steady.turn(NOT_WEIGHED):
                 self._sizes = await self._weigh()
-            await asyncio.sleep(WEIGH_S)
+            await asyncio.sleep(self._turns.weigh_s)
 
     async def _weigh(self) -> Mapping[str, int]:
         occupied = await asyncio.to_thread(self._room.occupied)

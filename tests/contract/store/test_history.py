@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from paddock.ports import LedgerEntry, Rollup, Store
 from paddock.storage import history
 from paddock.storage.rollup import (
@@ -92,8 +94,9 @@ def test_old_spans_go_each_in_its_time(store: Store) -> None:
     }
 
 
-def test_a_clock_that_is_wrong_for_a_moment_takes_nothing_with_it(store: Store) -> None:
-    now_at = days_go_by(store, 91)
+@pytest.mark.parametrize("days", [1, 5, 91])
+def test_a_clock_that_is_wrong_for_a_moment_takes_nothing_with_it(store: Store, days: int) -> None:
+    now_at = days_go_by(store, days)
     began = LedgerEntry(kind="pressure", subject="host", at=NOW_AT, until_at=NOW_AT)
     store.record([], [began], now_at=now_at)
     before = days_kept(store)

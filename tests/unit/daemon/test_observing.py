@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
 from paddock.config.places import Places
 from paddock.core.run import Attempt
 from paddock.daemon.observing import Observing
@@ -105,3 +107,24 @@ def test_who_has_given_its_workspace_back_is_forgotten(tmp_path: Path) -> None:
         scales.close()
 
     in_a_loop(scenario)
+
+
+def test_a_weighing_that_failed_is_told_and_the_next_one_weighs(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        scales = Scales()
+        scales.weigh_if_due({"odd": Path("no\0name")})
+        await until(lambda: bool(caplog.records))
+        (tmp_path / "file").write_bytes(b"x" * 100_000)
+
+        def weighed() -> bool:
+            scales.weigh_if_due({"one": tmp_path})
+            return "one" in scales.weights
+
+        await until(weighed)
+        scales.close()
+
+    in_a_loop(scenario)
+    [told] = caplog.records
+    assert told.getMessage().startswith("workspaces are not weighed for the metrics: ")

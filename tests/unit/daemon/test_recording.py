@@ -10,7 +10,7 @@ import pytest
 from paddock.config.places import Places
 from paddock.daemon import recording
 from paddock.daemon.observing import Observing
-from paddock.daemon.recording import Recording
+from paddock.daemon.recording import Recording, Turns
 from paddock.logs.output import OutputStore
 from paddock.ports import LedgerEntry
 from paddock.storage.errors import StoreFailed
@@ -108,6 +108,44 @@ def test_a_ledger_that_cannot_be_read_is_no_reason_to_end(tmp_path: Path) -> Non
         assert store.ledger(since_at=0.0)
 
     asyncio.run(play())
+
+
+class Unreadable(Room):
+    asked = 0
+
+    def occupied(self) -> dict[Path, bool]:
+        self.asked += 1
+        raise KeyError("a bug")
+
+
+def test_looking_and_weighing_go_on_whatever_they_meet(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    looked = 0
+
+    def wall() -> float:
+        nonlocal looked
+        looked += 1
+        if looked in range(10, 20):
+            raise OverflowError("no such time")
+        return 1.79e9
+
+    async def play() -> None:
+        async with supervised(MemoryStore(), a_policy()) as one:
+            room, places = Unreadable(tmp_path / "workspaces"), Places(tmp_path / "state")
+            turns = Turns(look_s=0.001, weigh_s=0.001)
+            past = Recording(one.supervisor, room, places=places, epoch=1, wall=wall, turns=turns)
+            keeping = asyncio.ensure_future(past.keep())
+            await until(lambda: keeping.done() or (looked > 25 and room.asked > 3))
+            assert not keeping.done()
+            keeping.cancel()
+
+    asyncio.run(play())
+    told = sorted(one.getMessage() for one in caplog.records)
+    assert told == [
+        "the fleet is not looked at: no such time",
+        "workspaces cannot be weighed: 'a bug'",
+    ]
 
 
 def test_no_news_can_fail_the_loop(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
