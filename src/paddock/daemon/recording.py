@@ -45,7 +45,8 @@ _Batch = tuple[list[Rollup], tuple[LedgerEntry, ...]]
 log = logging.getLogger("paddock.history")
 
 
-class Turns(NamedTuple):
+class When(NamedTuple):
+    wall: Callable[[], float] = time.time
     look_s: float = LOOK_S
     weigh_s: float = WEIGH_S
 
@@ -58,15 +59,13 @@ class Recording:
         *,
         places: Places,
         epoch: int,
-        wall: Callable[[], float] = time.time,
-        turns: Turns = Turns(),  # noqa: B008 - frozen
+        when: When = When(),  # noqa: B008 - frozen
     ) -> None:
         self._supervisor = supervisor
         self._room = room
         self._state, self._output = places.state, places.output
-        self._wall = wall
-        self._turns = turns
-        self._life = LedgerEntry(kind=LIFE, subject=str(epoch), at=wall())
+        self._when, self._wall = when, when.wall
+        self._life = LedgerEntry(kind=LIFE, subject=str(epoch), at=when.wall())
         self._cores = Cores()
         self._sizes: Mapping[str, int] = {}
         self._left: list[_Batch] = []  # to be written
@@ -90,7 +89,7 @@ class Recording:
         weighing = asyncio.ensure_future(self._weigh_now_and_then())
         try:
             while True:
-                await asyncio.sleep(self._turns.look_s)
+                await asyncio.sleep(self._when.look_s)
                 with self._steady.turn(NOT_SEEN):
                     self._look(await asyncio.to_thread(self._see))
                 if time.monotonic() - self._flushed_at >= FLUSH_S:
@@ -171,7 +170,7 @@ class Recording:
         while True:
             with self._steady.turn(NOT_WEIGHED):
                 self._sizes = await self._weigh()
-            await asyncio.sleep(self._turns.weigh_s)
+            await asyncio.sleep(self._when.weigh_s)
 
     async def _weigh(self) -> Mapping[str, int]:
         occupied = await asyncio.to_thread(self._room.occupied)

@@ -10,7 +10,7 @@ import pytest
 from paddock.config.places import Places
 from paddock.daemon import recording
 from paddock.daemon.observing import Observing
-from paddock.daemon.recording import Recording, Turns
+from paddock.daemon.recording import Recording, When
 from paddock.logs.output import OutputStore
 from paddock.ports import LedgerEntry
 from paddock.storage.errors import StoreFailed
@@ -133,8 +133,8 @@ def test_looking_and_weighing_go_on_whatever_they_meet(
     async def play() -> None:
         async with supervised(MemoryStore(), a_policy()) as one:
             room, places = Unreadable(tmp_path / "workspaces"), Places(tmp_path / "state")
-            turns = Turns(look_s=0.001, weigh_s=0.001)
-            past = Recording(one.supervisor, room, places=places, epoch=1, wall=wall, turns=turns)
+            when = When(wall, look_s=0.001, weigh_s=0.001)
+            past = Recording(one.supervisor, room, places=places, epoch=1, when=when)
             keeping = asyncio.ensure_future(past.keep())
             await until(lambda: keeping.done() or (looked > 25 and room.asked > 3))
             assert not keeping.done()
