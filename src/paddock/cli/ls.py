@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 
@@ -15,7 +15,7 @@ from .printing import coloured, echo_json, note, safe, terminal_width
 if TYPE_CHECKING:
     from paddock.wire.views import RunView, StateWord
 
-STATES: Final = ("queued", "starting", "running", "stopping", "ended")
+STATES: Final = ("queued", "starting", "running", "frozen", "stopping", "ended")
 # As the daemon has them (api.looking): of the ended unless a limit says otherwise, and of all.
 ENDED_LISTED: Final = 1000
 MOST_LISTED: Final = 100_000
@@ -44,7 +44,7 @@ class StateType(click.Choice[str]):
 @click.option("--limit", type=click.IntRange(1, MOST_LISTED), help="At most so many.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON list on stdout.")
 def command(
-    state: StateWord | None,
+    state: StateWord | Literal["frozen"] | None,
     outcome: str | None,
     with_ended: bool,
     fleet: str | None,
@@ -65,7 +65,10 @@ def command(
     """
     with_ended = with_ended or state == "ended" or outcome is not None
     with connected() as client:
-        runs = client.runs(state=state, all=with_ended, fleet=fleet, limit=limit)
+        if state == "frozen":  # one that runs, to the daemon
+            runs = [run for run in client.runs(state="running", fleet=fleet) if run.frozen][:limit]
+        else:
+            runs = client.runs(state=state, all=with_ended, fleet=fleet, limit=limit)
     cut_at = _cut_at(runs, limit)
     if outcome is not None:
         wanted = _LONG.get(outcome, outcome)

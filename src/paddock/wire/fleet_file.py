@@ -38,6 +38,7 @@ TOP_KEYS: Final = ("fleet", "defaults", "runs", "heartbeats")
 _PROMPTS: Final = ("prompt", "prompt_file")
 _WORK: Final = ("command", "agent", *_PROMPTS, "arguments", "steps")
 _ONE_OF: Final = "exactly one of command, agent with prompt, and steps"
+_OF_PLAIN: Final = "the program of `agent: plain` goes into arguments"
 
 
 class FleetFileError(ConfigError):
@@ -235,7 +236,10 @@ class _Parser:
         if "name" not in values:
             self.mistakes.add(run.at, f"{key}.name", found="nothing", allowed=Name().allowed)
         kinds = [word for word in ("command", "agent", "steps") if word in values]
-        if "agent" not in values and "prompt" in values:
+        if "prompt" in values and "command" in values:
+            found = "command and agent" if "agent" in values else "command and a prompt"
+            self.mistakes.add(run.at, key, found=found, allowed=f"{_ONE_OF}; {_OF_PLAIN}")
+        elif "agent" not in values and "prompt" in values:
             self.mistakes.add(run.at, key, found="a prompt without an agent", allowed=_ONE_OF)
         elif len(kinds) != 1:
             found = " and ".join(kinds) or "nothing to run"

@@ -47,6 +47,7 @@ def test_a_frozen_run_stands_still_until_it_is_thawed_and_its_timeout_waits(hous
     frozen = house.paddock("freeze", "busy")
     assert frozen.returncode == 0, frozen.stderr
     assert "frozen by user" in frozen.stdout
+    assert [run["name"] for run in house.told("ls", "--state", "frozen")] == ["busy"]
     frozen_at = time.monotonic()
     until(lambda: has_still_tasks(pid))
     assert not moves_on(pid)
@@ -58,6 +59,7 @@ def test_a_frozen_run_stands_still_until_it_is_thawed_and_its_timeout_waits(hous
     thawed = house.paddock("thaw", "busy")
     assert thawed.returncode == 0, thawed.stderr
     assert "frozen" not in thawed.stdout
+    assert house.told("ls", "--state", "frozen") == []
     assert moves_on(pid)
     (view,) = house.ended(["busy"], within_s=20)
     assert view.outcome == "timeout_exceeded" and "hard timeout of 3 s" in (view.because or "")

@@ -178,7 +178,16 @@ def test_a_group_is_agent_repository_and_role(line: str, group: str) -> None:
         ("{name: a}", "runs.a: found nothing to run; allowed: exactly one of command, agent with"),
         ("{name: a, agent: claude}", "runs.a: found an agent without a prompt"),
         ("{name: a, prompt: p}", "runs.a: found a prompt without an agent"),
+        (
+            "{name: a, agent: plain, prompt: p, command: [x]}",
+            "runs.a: found command and agent; allowed: exactly one of command, agent with prompt, "
+            "and steps; the program of `agent: plain` goes into arguments",
+        ),
         ("{name: a, agent: claude, prompt: p, command: [x]}", "runs.a: found command and agent;"),
+        (
+            "{name: a, prompt: p, command: [x]}",
+            "runs.a: found command and a prompt; allowed: exactly",
+        ),
         (
             "{name: a, command: pytest -q}",
             "runs.a.command: found the text 'pytest -q'; allowed: a list",
