@@ -118,6 +118,7 @@ def test_minutes_of_history_are_not_judged_as_if_they_were_months(
     assert time.strftime("From %Y-%m-%d %H:%M to ", time.localtime(first)) in out
     assert "What advice would save is not known" in out and "less memory" not in out
     assert "Cost for 30 days: not known (0.42 h of history, 24 h are needed)" in out
+    assert "what advice would have saved: not known" in out
     assert "1 attempt ended; 20 are needed" in out
     [saved] = [line for line in out.splitlines() if line.startswith("memory saved by")]
     assert "not known" in saved and "missed" not in saved

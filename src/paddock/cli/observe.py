@@ -126,14 +126,17 @@ def _print_table(*, as_json: bool) -> None:
     if as_json:
         echo_json(list(METRICS.values()))
         return
-    columns = (
-        Column("metric"),
-        Column("kind"),
-        Column("unit"),
-        Column("labels", leaves=1),
-        Column("what", below=True),
-    )
+    names = (Column("metric"), Column("kind"), Column("unit"))
+    columns = (*names, Column("labels"), Column("what"))
     rows = [
         (one.name, one.kind, one.unit, ", ".join(one.labels), one.about) for one in METRICS.values()
     ]
-    click.echo("\n".join(table(columns, rows, width=terminal_width(), colour=False)))
+    lines, width = list(table(columns, rows, colour=False)), terminal_width()
+    if width is not None and max(map(len, lines)) > width:
+        told = [
+            (*row, f"{about} Labels: {labels}." if labels else about)
+            for *row, labels, about in rows
+        ]
+        folded = (*names, Column("what", below=True))
+        lines = list(table(folded, told, width=width, colour=False))
+    click.echo("\n".join(lines))

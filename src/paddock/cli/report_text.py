@@ -175,7 +175,10 @@ def cost_lines(cost: Cost) -> Iterator[str]:
     if cost.core_hours is not None:
         yield f"  cores {cost.core_hours:.1f} h: {cost.cores:.2f} {money}"
     hours = cost.saving_gib_hours
-    yield f"  the advice would have saved {hours:.1f} GiB·h: {cost.saving:.2f} {money}"
+    if hours is None:
+        yield f"  what advice would have saved: {NOT_KNOWN}"
+    else:
+        yield f"  the advice would have saved {hours:.1f} GiB·h: {cost.saving:.2f} {money}"
 
 
 def score_row(report: Report, number: int) -> Row:

@@ -76,8 +76,8 @@ class Cost:
     cores: float | None
     seen_h: float
     month: float | None  # at this rate, for 30 days; None: too little was seen to say
-    saving_gib_hours: float  # had the advice been taken
-    saving: float
+    saving_gib_hours: float | None  # had the advice been taken; None: there is none yet
+    saving: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ def build(past: HistoryView, *, horizon_days: int, prices: Prices, now_at: float
         forecast=told,
         sizing=advice,
         saving_share=share,
-        cost=_cost(past.points, prices, saving),
+        cost=_cost(past.points, prices, saving if judged else None),
         scorecard=scorecard(
             Known(
                 points=past.points,
@@ -265,7 +265,9 @@ def _use_of(group: GroupHistory) -> GroupUse:
     )
 
 
-def _cost(points: Sequence[HistoryPoint], prices: Prices, saving_byte_s: float) -> Cost | None:
+def _cost(
+    points: Sequence[HistoryPoint], prices: Prices, saving_byte_s: float | None
+) -> Cost | None:
     if not (prices.memory_gib_hour or prices.core_hour):
         return None
     hours = sum(point.seconds for point in points) / HOUR_S
@@ -275,7 +277,7 @@ def _cost(points: Sequence[HistoryPoint], prices: Prices, saving_byte_s: float) 
     cores = sum((p.cpu_percent or 0.0) / 100 * (p.cores or 0) * p.seconds for p in busy) / HOUR_S
     known = cores if busy else None
     spent = reserved * prices.memory_gib_hour + (known or 0.0) * prices.core_hour
-    saved = saving_byte_s / GIB / HOUR_S
+    saved = None if saving_byte_s is None else saving_byte_s / GIB / HOUR_S
     return Cost(
         currency=prices.currency,
         seen_h=round(hours, 2),
@@ -286,6 +288,6 @@ def _cost(points: Sequence[HistoryPoint], prices: Prices, saving_byte_s: float) 
         used=round(used * prices.memory_gib_hour, 2),
         cores=None if known is None else round(known * prices.core_hour, 2),
         month=round(spent / hours * MONTH_H, 2) if hours >= LEAST_RATE_H else None,
-        saving_gib_hours=round(saved, 3),
-        saving=round(saved * prices.memory_gib_hour, 2),
+        saving_gib_hours=None if saved is None else round(saved, 3),
+        saving=None if saved is None else round(saved * prices.memory_gib_hour, 2),
     )

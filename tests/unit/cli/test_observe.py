@@ -64,4 +64,6 @@ def test_on_a_narrow_terminal_what_is_measured_stands_below_and_whole(
     shown = paddock("observe", "metrics").out
     assert max(map(len, shown.splitlines())) <= 80
     words = " ".join(shown.split())
-    assert all(one.about in words and one.name in words for one in METRICS.values())
+    for one in METRICS.values():
+        labels = f" Labels: {', '.join(one.labels)}." if one.labels else ""
+        assert one.name in words and f"{one.about}{labels}" in words
