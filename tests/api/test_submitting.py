@@ -182,7 +182,7 @@ def test_a_circle_is_refused(desk: ServedDesk, client: Client) -> None:
             {"driver": "container"},
             "the driver container needs podman or docker, and neither is installed; use fake",
         ),
-        ({"driver": "kubernetes"}, "not there yet"),
+        ({"driver": "kubernetes"}, "the driver kubernetes is not there"),
         ({"dir": "relative"}, "an absolute path"),
         ({"dir": "/no/such/place"}, "No such file"),
         ({"dir": "/dev/null"}, "is no directory"),

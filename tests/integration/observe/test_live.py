@@ -74,7 +74,7 @@ def _scrape(house: House, port: int) -> dict[str, Any]:
     }
 
 
-def _submit_a_fleet(house: House, repository: Path) -> None:
+def _submit_a_fleet(house: House, repository: Path, prometheus: Prometheus) -> None:
     house.submit(
         _python("near-its-wall", HOLD % (112 * MIB), memory_bytes=128 * MIB),
         _python("busy", HOLD % MIB, memory_bytes=128 * MIB),
@@ -90,6 +90,7 @@ def _submit_a_fleet(house: House, repository: Path) -> None:
     house.ended([run.id for run in wrong.runs], within_s=LONG_S)
     hog = _python("hog", "held = bytearray(300 << 20)", memory_bytes=64 * MIB, group="hogs")
     house.ended([run.id for run in house.submit(hog).runs], within_s=LONG_S)
+    _end_another(house, prometheus)
     house.submit(*[shell(f"later-{n}", "sleep 1000") for n in range(3)])
 
 
@@ -105,6 +106,14 @@ def _of(expr: str, port: int) -> str:
     return expr
 
 
+def _end_another(house: House, prometheus: Prometheus) -> None:
+    """A series that comes into the world with its first end has not risen yet, for a `rate`."""
+    ended = 'paddock_attempt_duration_seconds_count{group="hogs"}'
+    until(lambda: _has_data(prometheus, ended), within_s=LONG_S)
+    again = _python("small", "pass", memory_bytes=64 * MIB, group="hogs")
+    house.ended([run.id for run in house.submit(again).runs], within_s=LONG_S)
+
+
 @needs_prometheus
 @pytest.mark.timeout(400)
 def test_every_panel_has_data_and_a_real_hog_makes_its_alert_fire(tmp_path: Path) -> None:
@@ -118,7 +127,7 @@ def test_every_panel_has_data_and_a_real_hog_makes_its_alert_fire(tmp_path: Path
         with a_prometheus(data, scrape=scrape, rules=rules) as prometheus:
             # Counters are seen at 0 first, as on any day.
             until(lambda: _has_data(prometheus, "paddock_build_info"), within_s=LONG_S)
-            _submit_a_fleet(house, repository)
+            _submit_a_fleet(house, repository, prometheus)
             until(lambda: prometheus.alerts("AgentOOMKilled"), within_s=LONG_S)
             [killed] = prometheus.alerts("AgentOOMKilled")
             assert killed["labels"]["group"] == "hogs"
