@@ -12,7 +12,7 @@ import pytest
 from paddock.cluster.agent_run import crd
 from paddock.core.run import Ended
 from tests.integration.kubernetes.test_controller import in_a_cluster
-from tests.kit.cluster.objects import CRD, POD, Refusal
+from tests.kit.cluster.objects import CRD, JOB, NODE, POD, Refusal
 from tests.kit.cluster.replicas import AGENT_RUNS, Replicas
 
 
@@ -197,3 +197,28 @@ async def test_a_need_that_is_deleted_deposes_nobody(fleet: Replicas) -> None:
     await fleet.ended("first", "dependent")
     assert fleet.status("dependent")["outcome"] == "succeeded"
     assert controller.term == 1
+
+
+@in_a_cluster
+async def test_nobody_is_started_twice_while_the_first_may_still_come(fleet: Replicas) -> None:
+    """A Job that cannot be removed is given up, and then there is room for its pod."""
+
+    def keep(verb: str, path: str) -> Refusal | None:
+        own = verb == "delete" and "/jobs" in path
+        return Refusal(503, "ServiceUnavailable", "try again") if own else None
+
+    def no_nodes() -> None:
+        for one in list(cluster.shelves.all(NODE)):
+            cluster.shelves.remove(NODE, one)
+
+    cluster = fleet.cluster
+    fleet.add("a", start_s=1.5)
+    await fleet.until(lambda: fleet.leader() == "a")
+    cluster.call(no_nodes)
+    cluster.hook(keep)
+    fleet.apply("one", "sleep=1", "exit=0", memory="3G")
+    await fleet.until(lambda: len(cluster.all(JOB)) == 2)
+    cluster.add_node("large", memory="900Gi")
+    await fleet.ended("one")
+    assert len(cluster.begun()) == 1
+    assert fleet.status("one")["outcome"] == "succeeded"

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from paddock.cli.main import main
+from paddock.controller.main import identity
 
 
 def test_render_is_a_stream_that_check_takes(
@@ -100,3 +101,7 @@ def test_bad_input_is_one_line(
     told = capsys.readouterr()
     assert told.out == ""
     assert said in told.err and told.err.count("\n") == 1
+
+
+def test_two_controllers_on_one_host_have_identities_of_their_own() -> None:
+    assert identity() != identity()

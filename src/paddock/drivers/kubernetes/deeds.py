@@ -26,7 +26,7 @@ from paddock.cluster.client import (
 from paddock.cluster.quota import Line, lines_of, never_fits, short_of
 from paddock.drivers.kubernetes.life import Life
 from paddock.drivers.kubernetes.manifests import Names, asked_of_quota, claim_of, job_of
-from paddock.drivers.kubernetes.reading import Ending
+from paddock.drivers.kubernetes.reading import Ending, is_over
 from paddock.drivers.kubernetes.settings import KubernetesSettings
 from paddock.drivers.kubernetes.telling import Telling
 from paddock.ports import Launch
@@ -36,6 +36,8 @@ QUOTA_RETRY_S: Final = 5.0
 QUOTA_FRESH_S: Final = 1.0
 NO_POD_S: Final = 3.0  # then it is worth asking why there is none
 EVENTS_S: Final = 10.0
+GONE_LOOK_S: Final = 0.1
+LONGEST_GONE_LOOK_S: Final = 5.0
 KILL_GRACE_S: Final = 1  # with 0 the API forgets a pod that may still run
 
 log = logging.getLogger("paddock.kubernetes")
@@ -134,18 +136,52 @@ class Deeds:
 
     # -- while it does not run --------------------------------------------------------------
 
-    async def look_after(self, life: Life) -> None:
+    async def look_after(self, life: Life) -> str | None:
+        """Why it is to be given up, once it is."""
         now = asyncio.get_running_loop().time()
         if now - life.born_at > self._settings.start_s:
             why = life.because or "nobody says why"
-            reason = f"it did not run within {self._settings.start_s:g} s ({why})"
-            self._telling.failed(life, reason, permanent=False)
-            await self._remove(life)
-            return
+            return f"it did not run within {self._settings.start_s:g} s ({why})"
         because = life.because or "its pod is being made"
         if life.pod is None and now - life.born_at > NO_POD_S:
             because = await self._why_no_pod(life, now) or because
         self._telling.takes_longer(life, because)
+        return None
+
+    async def give_up(self, life: Life, reason: str, *, permanent: bool) -> None:
+        """Told when nothing of it is left and nothing can come: the next attempt has its volume."""
+        if life.given_up is not None:
+            return
+        life.given_up, pause_s = (reason, permanent), GONE_LOOK_S
+        while not (life.over or life.is_killed()):
+            try:
+                if await self._is_gone(life):
+                    self._telling.failed(life, reason, permanent=permanent)
+                    break
+            except Refused as refused:
+                log.warning("%s cannot be given up: %s", life.job, refused)
+            self._telling.takes_longer(life, f"{reason}; it is waited for until it is gone")
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_GONE_LOOK_S)
+        if life.over:
+            await self.remove_job(life)
+
+    async def _is_gone(self, life: Life) -> bool:
+        await self._suspend(life)
+        pods, _ = await self._api.list(POD, labels={n.JOB_NAME: life.job})
+        left = [pod for pod in pods if not is_over(pod)]
+        for pod in left:
+            if "deletionTimestamp" not in pod["metadata"]:
+                await self._api.delete(POD, pod["metadata"]["name"], grace_s=KILL_GRACE_S)
+        return not left
+
+    async def _suspend(self, life: Life) -> None:
+        """From then on no pod is made for it."""
+        try:
+            await self._api.patch(JOB, life.job, {"spec": {"suspend": True}})
+        except Refused as refused:
+            if refused.code != 404:
+                raise
 
     async def _why_no_pod(self, life: Life, now: float) -> str | None:
         """The Job controller says so in an event: a quota, mostly. It goes on trying."""

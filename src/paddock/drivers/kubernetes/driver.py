@@ -153,8 +153,11 @@ class KubernetesDriver:
         while True:
             await asyncio.sleep(1.0)
             for life in list(self._lives.values()):
-                if life.created and not (life.started or life.over or life.stop):
-                    await self._deeds.look_after(life)
+                waits = life.created and not (life.started or life.over or life.stop)
+                if waits and life.given_up is None:
+                    reason = await self._deeds.look_after(life)
+                    if reason is not None:
+                        self._do(self._deeds.give_up(life, reason, permanent=False))
 
     # -- stopping -------------------------------------------------------------------------
 

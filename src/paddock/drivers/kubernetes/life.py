@@ -31,6 +31,7 @@ class Life:
     stop: Stop | None = None  # we kill it
     termed: bool = False  # we told it to leave
     ending: bool = False  # somebody is at it
+    given_up: tuple[str, bool] | None = None  # it will not run: why, and whether for good
     noticed: bool = False
     because: str = ""  # why it does not run yet, as last told
     told_at: float = 0.0

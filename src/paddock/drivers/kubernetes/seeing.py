@@ -59,8 +59,7 @@ class Seeing:
         elif (waiting := waiting_of(pod)) is not None:
             if waiting.hopeless and life.stop is None:
                 reason, permanent = waiting.because, waiting.permanent
-                self._telling.failed(life, reason, permanent=permanent)
-                self._do(self._deeds.remove_job(life))
+                self._do(self._deeds.give_up(life, reason, permanent=permanent))
             else:
                 self._telling.takes_longer(life, waiting.because)
         disrupted = condition(pod, "DisruptionTarget")
@@ -152,7 +151,8 @@ class Seeing:
 
 
 def _needs_a_reason(life: Life, ending: Ending) -> bool:
-    if life.stop is not None or life.termed or ending.stop is not None:
+    known = life.stop is not None or life.termed or life.given_up is not None
+    if known or ending.stop is not None:
         return False
     killed = ending.exit is not None and ending.exit.signal in (9, 15) and not ending.exit.oom
     return killed or (ending.lost is not None and "somebody else" in ending.lost)

@@ -93,6 +93,10 @@ class Telling:
             reason = "its command is not in the image, or may not be executed"
             self.failed(life, reason, permanent=True)
             return
+        if life.given_up is not None and not (life.started or life.stop):
+            reason, permanent = life.given_up
+            self.failed(life, reason, permanent=permanent)
+            return
         if life.stop is None and not life.termed and ending.lost is not None:
             _tell(life, AttemptLost(_now(), life.attempt, ending.lost))
             self._finish(life)
