@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import logging
 from contextlib import AsyncExitStack
@@ -12,6 +13,7 @@ from typing import Final
 from paddock.cluster.client import Api, ClusterTrouble
 from paddock.config import cluster_settings as c
 from paddock.config.layers import load_settings
+from paddock.config.mistakes import ConfigError
 from paddock.config.places import Places
 from paddock.config.settings import Settings
 from paddock.core.run import Ended, Outcome
@@ -24,6 +26,7 @@ from paddock.supervisor.loop import Supervisor
 from paddock.supervisor.thoughts import Parting
 
 NAME: Final = "kubernetes"
+RECONNECT_S: Final = 5.0
 
 log = logging.getLogger("paddock.daemon")
 
@@ -100,6 +103,25 @@ async def connect_cluster(
     supervisor.on_parting.append(partial(_part, found))
     stack.push_async_callback(found.close)
     return None
+
+
+async def await_cluster(
+    stack: AsyncExitStack,
+    supervisor: Supervisor,
+    drivers: dict[str, Driver],
+    places: Places,
+    output: OutputStore,
+) -> None:
+    """One that did not answer when the daemon started is asked again: runs may wait for it."""
+    wanted = is_wanted(places, load_settings(None))
+    while True:
+        await asyncio.sleep(RECONNECT_S)
+        if not wanted or NAME in drivers:
+            continue
+        try:
+            await connect_cluster(stack, supervisor, drivers, places, output)
+        except ConfigError as error:
+            log.warning("the cluster is not asked: %s", error)
 
 
 def _part(driver: ClusterDriver, parting: Parting) -> None:

@@ -24,7 +24,7 @@ from paddock.core.policy import Policy
 from paddock.daemon.ballast import Ballast
 from paddock.daemon.beginning import CannotStart, how_to_restart, make_walls, open_own_store
 from paddock.daemon.capturing import take_up, usual_keeping
-from paddock.daemon.clusters import connect_cluster
+from paddock.daemon.clusters import await_cluster, connect_cluster
 from paddock.daemon.configuration import Configuration
 from paddock.daemon.containers import connected, container_driver, left_alone
 from paddock.daemon.left_notes import keep_ladder, listened_before, listening_file
@@ -188,7 +188,8 @@ class _Daemon:
         past = Recording(self.supervisor, room, places=self.places, epoch=self.epoch)
         stack.push_async_exit(past.finish)
         works = (eyes.watch(), chores.do(), self.configuration.watch(), self.grounds.tend())
-        for work in (*works, past.keep(), Reports(self.places).make()):
+        later = await_cluster(stack, *known)
+        for work in (*works, later, past.keep(), Reports(self.places).make()):
             await stack.enter_async_context(self._working(work))
         await self._serve()
 

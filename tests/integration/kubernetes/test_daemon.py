@@ -57,7 +57,7 @@ def test_a_restart_lets_those_wait_that_waited_for_the_cluster(
 
 def test_a_silent_cluster_ends_nobody_that_waits_for_it(house: House, cluster: Cluster) -> None:
     cluster.set_quota(limits_memory="2Gi", limits_cpu="100", requests_memory="100Gi")
-    away(house, "later", "exit=0")
+    later = away(house, "later", "exit=0")
     assert house.paddock("daemon", "stop").returncode == 0
     cluster.go_down()
     house.start()
@@ -65,6 +65,9 @@ def test_a_silent_cluster_ends_nobody_that_waits_for_it(house: House, cluster: C
     assert view["state"] == "queued"
     assert "its driver kubernetes cannot be used: the cluster at" in view["sentence"]
     cluster.come_up()
+    cluster.set_quota(limits_memory="4Gi", limits_cpu="100", requests_memory="100Gi")
+    (ended,) = house.ended([later])
+    assert ended.outcome == "succeeded"
 
 
 def test_a_retry_puts_nothing_of_the_callers_environment_into_the_cluster(
