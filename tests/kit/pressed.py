@@ -204,7 +204,8 @@ def _one_is_frozen_and_stopped_with_its_work(
     until(lambda: pressed.is_queued(name), within_s=within_s)
     assert not pressed.is_queued(spared)
     story = pressed.story(name)
-    assert "running: frozen by pressure: only " in story
+    # By the free memory or by the percentage: on a slow host it may stand a little below the step.
+    assert re.search(r"running: frozen by pressure: .*(host memory|stall)", story), story
     assert f"({name} priority" in story and f"{spared} ({spared})" in story
 
 
