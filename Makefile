@@ -6,6 +6,7 @@ STAMP := $(VENV)/.stamp
 .DEFAULT_GOAL := help
 ROUNDS := 200
 SEED := 1
+BESIDE := 1
 # What a guest for tests/vm needs (docs/develop/guest.md); its kernel is fetched by the first boot.
 GUEST := qemu-system-x86_64:qemu-system-x86 setpriv:util-linux /lib/systemd/systemd:systemd \
          dbus-daemon:dbus :dbus-user-session :libpam-systemd
@@ -14,14 +15,14 @@ GUEST := qemu-system-x86_64:qemu-system-x86 setpriv:util-linux /lib/systemd/syst
 ENGINES := podman:podman runc:runc dockerd:docker.io containerd:containerd busybox:busybox-static
 SITE := .venv-docs
 PROMETHEUS := prometheus:prometheus promtool:prometheus
-.PHONY: help setup demo docs test test-agents test-vm chaos hunt check lint fmt bench race clean
+.PHONY: help setup demo docs test test-agents test-vm fresh chaos hunt image lock audit check lint fmt bench race clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
 setup: $(STAMP) ## make the environment (.venv); instant when it is up to date
 
-$(STAMP): pyproject.toml tools/setup
+$(STAMP): pyproject.toml packaging/locks/dev.txt tools/setup
 	@tools/setup $(VENV)
 	@touch $@
 
@@ -33,25 +34,40 @@ demo: setup ## a real fleet of small agents that shows every way a run can go: h
 AGAIN := --reruns 2 --reruns-delay 5
 
 test: setup lint ## lint, types, imports and every test: what CI runs
-	@tools/needs cc:gcc node:nodejs zsh:zsh fish:fish tmux:tmux chromium:chromium $(PROMETHEUS) $(ENGINES) $(GUEST)
+	@tools/needs cc:gcc curl:curl node:nodejs zsh:zsh fish:fish tmux:tmux chromium:chromium $(PROMETHEUS) $(ENGINES) $(GUEST)
 	@$(BIN)/python hatch_build.py
 	$(BIN)/pytest -n 2 --dist worksteal --durations 15 --durations-min 20 $(AGAIN)
 
+WHICH := not long
 test-agents: setup ## the real agent programs, pinned in tests/agents, against a stand-in for their models
 	@tools/needs node:nodejs npm:npm git:git
 	@tools/agents
 	@$(BIN)/python hatch_build.py
-	PADDOCK_AGENTS=$(CURDIR)/.agents/bin $(BIN)/pytest -n 2 --durations 5 $(AGAIN) tests/agents
+	PADDOCK_AGENTS=$(CURDIR)/.agents/bin $(BIN)/pytest -n 2 --durations 5 $(AGAIN) -m '$(WHICH)' tests/agents
 
 test-vm: setup ## only the tests that need cgroup v2 or systemd, in a guest where this machine has neither
 	@tools/needs $(GUEST)
 	$(BIN)/pytest -s tests/vm tests/guest
 
-chaos: setup ## 200 rounds of random fleets with SIGKILL of the daemon (ROUNDS=, SEED= to change)
-	$(BIN)/python -m tests.chaos --rounds $(ROUNDS) --seed $(SEED)
+fresh: ## make demo and what CI runs, of the last commit, in a root made from Debian's packages alone
+	@tools/fresh
 
-hunt: setup ## the properties for half an hour, with examples that nobody has tried yet
-	HYPOTHESIS_PROFILE=long $(BIN)/pytest -n 2 tests/properties --timeout 3600
+chaos: setup ## 200 rounds of random fleets with faults of every kind (ROUNDS=, SEED=, ONLY=, BESIDE=, REPORT= to change)
+	@tools/needs unshare:util-linux git:git
+	@$(BIN)/python hatch_build.py
+	$(BIN)/python -m tests.chaos --rounds $(ROUNDS) --seed $(SEED) --beside $(BESIDE) $(ONLY:%=--only %) $(if $(REPORT),--report $(REPORT) --json bench/results/chaos.json)
+
+hunt: setup ## properties, any bytes and the API's document, for an hour, with examples that nobody has tried yet
+	HYPOTHESIS_PROFILE=long $(BIN)/pytest -n 2 tests/properties tests/fuzz tests/api/test_schemathesis.py --timeout 3600
+
+image: setup ## build the image of the controllers and try it (tools/image says by what it is told how)
+	@tools/image
+
+lock: ## pin what paddock runs on, with hashes, in packaging/locks (after a range in pyproject.toml changed)
+	@tools/lock
+
+audit: ## are there known vulnerabilities in what the locks pin? (needs the index; says what it could not check)
+	@tools/audit
 
 check: setup lint ## the quick loop: format, lint, types, imports, unit and architecture tests
 	$(BIN)/pytest -q tests/unit tests/architecture
@@ -84,5 +100,5 @@ race: setup ## paddock beside xargs, parallel, task-spooler and the static formu
 	$(BIN)/python bench/peers
 
 clean: ## remove the environment and all caches
-	rm -rf $(VENV) $(SITE) site .agents .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis dist
+	rm -rf $(VENV) $(SITE) .venv-tools site .agents .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
