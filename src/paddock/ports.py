@@ -1,6 +1,6 @@
 """Every plug point on one page: what the loop asks of the outside. No implementations here.
 
-The methods are those the design implies today. Results that take time come back as events of
+Results that take time come back as events of
 `paddock.core.events`, never as return values, so a driver may be as slow as it is.
 """
 
@@ -21,9 +21,11 @@ from paddock.core.heartbeat import Heartbeat
 from paddock.core.run import Attempt, Outcome, Priority, Run, StepDone
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Launch:
-    """All a driver needs to start one attempt; decisions never see it."""
+class Launch(Struct, frozen=True, kw_only=True):
+    """All a driver needs to start one attempt; decisions never see it.
+
+    A struct, because it is made anew four times on its way to a driver.
+    """
 
     attempt: Attempt
     command: tuple[str, ...]
@@ -36,8 +38,8 @@ class Launch:
     priority: Priority = Priority.NORMAL
     expected_bytes: int = 0  # what admission counted it with
     stdin: Path | None = None  # None: /dev/null
-    labels: Mapping[str, str] = field(default_factory=dict)
-    ours: Mapping[str, str] = field(default_factory=dict)  # variables that paddock adds
+    labels: Mapping[str, str] = {}
+    ours: Mapping[str, str] = {}  # variables that paddock adds
     reach: tuple[Path, ...] = ()  # besides its directory: what it must be able to write to
 
 
@@ -53,6 +55,7 @@ class Guarantees:
     fleet_wall: bool = False  # around all its attempts, held by the kernel
     ends_strays: bool = False  # what an agent leaves behind ends with it
     away: bool = False  # its attempts use the memory of other machines
+    unheld: frozenset[str] = frozenset()  # of cpu, pids and memory_high: what this host cannot hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,15 @@ class Driver(Protocol):
 
     def forget(self, attempt: Attempt) -> None:
         """Its end is remembered: the driver need not keep anything of it but its output."""
+
+
+@runtime_checkable
+class Counts(Protocol):
+    """A driver that can see the processes of its attempts."""
+
+    def processes(self) -> Mapping[Attempt, int]:
+        """How many each has; only looked at when somebody wants to know. Who cannot be told is
+        left out."""
 
 
 @runtime_checkable
@@ -249,7 +261,7 @@ class Store(Protocol):
 
     def ended(
         self,
-        wanted: Wanted = Wanted(),  # noqa: B008 - frozen
+        wanted: Wanted = Wanted(),
         *,
         before: tuple[float, str] | None = None,
         limit: int = 100,
@@ -271,7 +283,7 @@ class Store(Protocol):
     def inputs(self) -> frozenset[str]:
         """The stdin files of all runs that have not ended."""
 
-    def tidy(self, *, now_at: float, keep: Keep = Keep()) -> Tidied:  # noqa: B008 - frozen
+    def tidy(self, *, now_at: float, keep: Keep = Keep()) -> Tidied:
         """Remove one small batch of what is too old or too much; what went."""
 
     def record(
@@ -298,16 +310,6 @@ class Store(Protocol):
         """After `StoreGone`: put back what somebody removed, from what is still open."""
 
     def close(self) -> None: ...
-
-
-class Workspaces(Protocol):
-    """Directories for attempts to work in."""
-
-    def prepare(self, run: str, *, repository: Path, branch: str | None) -> Path:
-        """The run's own workspace; the same one again for a later attempt."""
-
-    def release(self, run: str) -> None:
-        """Give it back. What exists nowhere else stays."""
 
 
 class Fate(Enum):
@@ -337,29 +339,6 @@ class Capture(Protocol):
 
     def closed(self, attempt: Attempt) -> None:
         """Nothing more of it comes by this driver."""
-
-
-class LogStore(Protocol):
-    """What agents wrote: one stream of bytes a run, over all its attempts, wherever it lies.
-
-    Of a run that never wrote, or is not known, the stream is empty. A byte keeps its place for
-    ever, also when others before it are no longer kept.
-    """
-
-    def append(self, attempt: Attempt, data: bytes) -> None:
-        """For drivers that have no file of their own for an attempt."""
-
-    def size(self, run: str) -> int: ...
-
-    def read(self, run: str, from_byte: int, most: int) -> bytes:
-        """From there, or from the next byte that is kept."""
-
-    def tail(self, run: str, lines: int) -> int:
-        """The byte where the last so many lines begin."""
-
-    def runs(self) -> Sequence[str]: ...
-
-    def remove(self, run: str) -> None: ...
 
 
 class HostProbe(Protocol):

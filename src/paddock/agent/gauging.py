@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 from .places import Place, limited_place, number, read, table
@@ -56,18 +57,18 @@ def memory() -> Memory:
         return Memory(0, gauge.limit)
 
 
-class _Gauge:
+class _Gauge(ABC):
     """Who is counted, against what."""
 
     near: int | None = None
     limit: int | None = None
 
+    @abstractmethod
     def rough(self) -> int:
         """Quick, and never too low."""
-        raise NotImplementedError
 
-    def exact(self) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def exact(self) -> int: ...
 
 
 class _CgroupGauge(_Gauge):
@@ -102,7 +103,13 @@ class _TreeGauge(_Gauge):
     def __init__(self, limit: int | None, tree: Tree) -> None:
         self.limit = limit
         self.near = None if limit is None else int(limit * NEAR)
-        self.rough, self.exact = tree.rough, tree.exact  # type: ignore[method-assign]
+        self._tree = tree
+
+    def rough(self) -> int:
+        return self._tree.rough()
+
+    def exact(self) -> int:
+        return self._tree.exact()
 
 
 _kept: tuple[float, _Gauge] | None = None

@@ -51,7 +51,7 @@ def load(default: Any = None, name: str = USUAL) -> Any:
             return json.load(file)
     except FileNotFoundError:
         return default
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} holds no checkpoint: {error}") from None
 
 

@@ -53,7 +53,8 @@ def _place(path: str, *, is_v2: bool) -> Place | None:
 def _own_cgroups(proc: str) -> dict[str, str]:
     """Lines are `4:memory:/a/b`, and `0::/a/b` for v2."""
     found: dict[str, str] = {}
-    for line in read(f"{proc}/self/cgroup").splitlines():
+    # Not splitlines(): a cgroup's name may hold any sign but a newline.
+    for line in read(f"{proc}/self/cgroup").split("\n"):
         parts = line.split(":", 2)
         if len(parts) == 3:
             found |= dict.fromkeys(parts[1].split(","), parts[2])
@@ -62,7 +63,7 @@ def _own_cgroups(proc: str) -> dict[str, str]:
 
 def _mounts(proc: str) -> Iterator[tuple[bool, str, str]]:
     """Lines are `31 24 0:26 ROOT POINT options … - cgroup SOURCE rw,memory` (proc(5))."""
-    for line in read(f"{proc}/self/mountinfo").splitlines():
+    for line in read(f"{proc}/self/mountinfo").split("\n"):
         before, _, after = line.partition(" - ")
         fields, kind = before.split(" "), after.split(" ")
         if len(fields) < 5 or len(kind) < 3:

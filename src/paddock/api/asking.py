@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl
@@ -17,7 +18,10 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 SMALL: Final = MIB
 LARGEST_NUMBER: Final = 1 << 62
-_FLAGS: Final = {"1": True, "true": True, "": True, "0": False, "false": False}
+FLAGS: Final = {"1": True, "true": True, "": True, "0": False, "false": False}
+LATEST_AT: Final = 1e11  # seconds since 1970; whoever says more means something else
+# As JSON writes it: Python would also take 1_000, blanks, and digits of other scripts.
+_NUMBER: Final = re.compile(r"[0-9]{1,20}(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,2})?")
 _DECODERS: Final[dict[Any, msgspec.json.Decoder[Any]]] = {}
 
 
@@ -43,9 +47,9 @@ class Asked:
 
     def flag(self, name: str) -> bool:
         value = self.query.get(name, "0")
-        if value not in _FLAGS:
+        if value not in FLAGS:
             raise bad_request(f"{name}: found {value[:20]!r}; allowed: 1 or 0")
-        return _FLAGS[value]
+        return FLAGS[value]
 
     def whole(self, name: str, *, most: int = LARGEST_NUMBER) -> int | None:
         value = self.query.get(name)
@@ -54,6 +58,14 @@ class Asked:
         if not (value.isascii() and value.isdigit() and len(value) < 20 and int(value) <= most):
             raise bad_request(f"{name}: found {value[:20]!r}; allowed: 0 to {most:,}")
         return int(value)
+
+    def moment(self, name: str) -> float | None:
+        value = self.query.get(name)
+        if value is None:
+            return None
+        if not _NUMBER.fullmatch(value) or float(value) > LATEST_AT:
+            raise bad_request(f"{name}: found {value[:20]!r}; allowed: seconds since 1970")
+        return float(value)
 
     def header(self, name: bytes) -> str | None:
         found = (value for key, value in self.scope["headers"] if key == name)

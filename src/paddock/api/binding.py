@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import stat
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from typing import Final
 
 BACKLOG: Final = 1024
 _NEW: Final = ".new"
+_PORT: Final = re.compile(r"[0-9]{1,5}")
 
 Identity = tuple[int, int]
 
@@ -77,7 +79,7 @@ def bind_tcp(listen: str) -> socket.socket:
 def split_address(text: str) -> tuple[str, int]:
     """`127.0.0.1:7070`, `[::1]:7070`, `localhost:7070`."""
     host, _, port = text.rpartition(":")
-    if not host or not port.isdigit() or int(port) > 65535:
+    if not host or not _PORT.fullmatch(port) or int(port) > 65535:
         raise CannotListen(f"cannot listen on {text!r}; write it as 127.0.0.1:7070")
     return host.removeprefix("[").removesuffix("]"), int(port)
 

@@ -6,7 +6,6 @@ A page holds the store's thread for some milliseconds; between two of them commi
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import AsyncIterator, Iterable
 from typing import Final
 
@@ -33,6 +32,7 @@ from paddock.wire.history_views import GroupHistory, HistoryPoint, HistoryView, 
 from .asking import Asked
 from .desk import Desk
 from .problems import bad_request
+from .views_of import last_runs
 
 STEPS: Final = (60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 MOST_POINTS: Final = 3000
@@ -72,7 +72,8 @@ async def history(desk: Desk, asked: Asked) -> HistoryView:
 
 
 def _when(asked: Asked, now_at: float) -> tuple[float, float]:
-    until_at = _time(asked, "until", now_at)
+    # Nothing is kept of what is still to come; a day for a clock that was set back.
+    until_at = min(_time(asked, "until", now_at), now_at + DAY_S)
     since_at = max(_time(asked, "since", until_at - USUAL_S), now_at - KEPT_S - DAY_S)
     if since_at >= until_at:
         raise bad_request("since: allowed: a time before until (seconds since 1970)")
@@ -80,16 +81,8 @@ def _when(asked: Asked, now_at: float) -> tuple[float, float]:
 
 
 def _time(asked: Asked, name: str, usual: float) -> float:
-    text = asked.text(name)
-    if text is None:
-        return usual
-    try:
-        found = float(text)
-    except ValueError:
-        found = math.nan
-    if not 0 <= found <= 1e11:
-        raise bad_request(f"{name}: found {text[:20]!r}; allowed: seconds since 1970")
-    return found
+    found = asked.moment(name)
+    return usual if found is None else found
 
 
 def _step(asked: Asked, since_at: float, until_at: float, now_at: float) -> int:
@@ -153,7 +146,11 @@ async def _groups(desk: Desk, since_at: float, until_at: float) -> list[GroupHis
     async for page in _pages(desk, DAY_S, since_at // DAY_S * DAY_S, until_at):
         await desk.aside(lambda page=page: add(page))  # type: ignore[misc]
     largest = sorted(known.items(), key=lambda item: item[1][0].limits_s, reverse=True)
-    return [_group(name, span, days) for name, (span, days) in largest[:MOST_GROUPS]]
+    runs = last_runs(desk.supervisor.fleet)
+    return [
+        _group(name, span, days, last_run=runs.get(name))
+        for name, (span, days) in largest[:MOST_GROUPS]
+    ]
 
 
 # -- views --------------------------------------------------------------------------------------
@@ -204,7 +201,7 @@ def _point(at: int, span: FleetSpan) -> HistoryPoint:
     )
 
 
-def _group(name: str, span: GroupSpan, days: list[int]) -> GroupHistory:
+def _group(name: str, span: GroupSpan, days: list[int], *, last_run: str | None) -> GroupHistory:
     return GroupHistory(
         group=name,
         days=len(days),
@@ -226,6 +223,7 @@ def _group(name: str, span: GroupSpan, days: list[int]) -> GroupHistory:
         peaks=_values(span.peaks, PEAK_UNIT),
         run_times=_values(span.run_times, TIME_UNIT),
         waits=_values(span.waits, TIME_UNIT),
+        last_run=last_run,
     )
 
 

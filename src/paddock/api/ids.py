@@ -15,7 +15,6 @@ from .recipes import KEY_LABEL
 # Without i, l, o, 0 and 1, which people mix up when they read them to each other.
 LETTERS: Final = "abcdefghjkmnpqrstuvwxyz23456789"
 LENGTH: Final = 8
-LONGEST_KEY: Final = 200
 # Two at a time is half the divisions.
 _PAIRS: Final = tuple(first + second for second in LETTERS for first in LETTERS)
 _KEY: Final = re.compile(r"[!-~]{8,200}")

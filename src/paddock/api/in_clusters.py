@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from paddock.cluster.tiers import Tier, is_sized, tier_of
+from paddock.cluster.tiers import Tier, is_sized, place_of, tier_of
 from paddock.wire.run_request import RunRequest
 
 from .problems import bad_request
@@ -22,7 +22,7 @@ NOT_THERE: Final = {
 }
 
 
-def in_cluster(request: RunRequest, tiers: Sequence[Tier]) -> RunRequest:
+def in_cluster(request: RunRequest, tiers: Sequence[Tier], *, run: str) -> RunRequest:
     """With the memory of its tier, where it asked for none; refused where it asked for a host."""
     for name, instead in NOT_THERE.items():
         if getattr(request, name):
@@ -30,6 +30,6 @@ def in_cluster(request: RunRequest, tiers: Sequence[Tier]) -> RunRequest:
             raise bad_request(f"{what}; {instead}")
     role, model = request.role or "", request.model or ""
     if request.memory_bytes is None and is_sized(role, model, tiers):
-        limit = tier_of(role, model, tiers).memory_limit_bytes
+        limit = tier_of(role, model, tiers, at=place_of(run)).memory_limit_bytes
         return replace(request, memory_bytes=limit)
     return request

@@ -25,7 +25,6 @@ PIECE_BYTES: Final = 64 * 1024
 RECORD_BYTES: Final = 4 * 1024
 HELD_BYTES: Final = 16 << 20  # by all followers together
 MOST_LINES: Final = 1_000_000
-LATEST_AT: Final = 1e11  # seconds since 1970; whoever says more means something else
 # After a piece, before the next, for each who follows: so all of them together cost no more than
 # 2,000 looks a second, however often their agents write. After a silence it is sent at once.
 GATHER_S: Final = 0.0005
@@ -53,7 +52,7 @@ async def log(desk: Desk, asked: Asked) -> Stream:
 async def _begin(desk: Desk, run: Run, asked: Asked) -> int:
     """The later one, where it is asked for the last lines and for those since a time."""
     from_byte, lines = asked.whole("from"), asked.whole("lines", most=MOST_LINES)
-    since = _moment(asked.text("since"))
+    since = asked.moment("since")
     if from_byte is not None and (lines is not None or since is not None):
         raise bad_request("found from with lines or since; allowed: from alone, or the other two")
     output, begin = desk.output, from_byte or 0
@@ -64,18 +63,6 @@ async def _begin(desk: Desk, run: Run, asked: Asked) -> int:
         at = since
         begin = max(begin, await desk.aside(lambda: output.since(run.id, at), within_s=None))
     return begin
-
-
-def _moment(text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        at = float(text)
-    except ValueError:
-        at = -1.0
-    if not 0 <= at < LATEST_AT:
-        raise bad_request(f"since: found {text[:20]!r}; allowed: seconds since 1970")
-    return at
 
 
 async def _plain(pieces: AsyncGenerator[Piece, None]) -> AsyncGenerator[bytes, None]:

@@ -68,13 +68,14 @@ async def steps(desk: Desk, asked: Asked) -> tuple[StepView, ...]:
 async def why(desk: Desk, asked: Asked) -> WhyView:
     found = await desk.find(asked.path["run"])
     box = await desk.aside(lambda: desk.facts.black_box(found.id))
-    if box is not None and _has_succeeded(found):
-        box.pop("next", None)  # of an attempt that it has outlived
-    return WhyView(sentence=sentence(desk.supervisor.fleet, found), black_box=box)
+    if box is not None and not _has_failed(found):
+        box.pop("next", None)  # of an attempt that it has outlived: the sentence says what is now
+    told = sentence(desk.supervisor.fleet, found) + views_of.unheard(desk.supervisor, found)
+    return WhyView(sentence=told, black_box=box)
 
 
-def _has_succeeded(run: Run) -> bool:
-    return isinstance(run.state, Ended) and run.state.outcome is Outcome.SUCCEEDED
+def _has_failed(run: Run) -> bool:
+    return isinstance(run.state, Ended) and run.state.outcome is not Outcome.SUCCEEDED
 
 
 async def metrics(desk: Desk, _asked: Asked) -> Plain:
@@ -84,11 +85,14 @@ async def metrics(desk: Desk, _asked: Asked) -> Plain:
 
 
 async def memory(desk: Desk, asked: Asked) -> tuple[MemoryView, ...]:
-    """CPU time is read here and not at every look: only dashboards ask for it."""
-    supervisor = desk.supervisor
+    """CPU time and processes are read here and not at every look: only dashboards ask for them."""
+    hands = desk.supervisor.hands
     recent = desk.facts.recent_bytes if asked.flag("recent") else None
     return views_of.memory_views(
-        supervisor.fleet, cpu_s=supervisor.hands.cpu_s(), recent_bytes=recent
+        desk.supervisor.fleet,
+        cpu_s=hands.cpu_s(),
+        processes=hands.processes(),
+        recent_bytes=recent,
     )
 
 

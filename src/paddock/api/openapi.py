@@ -11,9 +11,12 @@ import msgspec
 from paddock import __version__
 from paddock.wire.views import VERSION, Happening, Problem
 
+from .asking import FLAGS
 from .routes import Query, Route
 
 PATH: Final = f"/{VERSION}/openapi.json"
+# A name alone is as good as 1.
+_FLAG: Final = {"type": "string", "enum": sorted(FLAGS)}
 _ABOUT: Final = {
     400: "what was asked for cannot be understood, or is not allowed",
     404: "there is no such thing",
@@ -76,7 +79,7 @@ def _operation(route: Route, schemas: dict[str, Any]) -> dict[str, Any]:
 
 def _content(shape: Any, schemas: dict[str, Any]) -> dict[str, Any]:
     if isinstance(shape, str):
-        return {shape: {"schema": {"type": "string"}}}
+        return {kind: {"schema": {"type": "string"}} for kind in shape.split(" or ")}
     return {"application/json": {"schema": schemas[repr(shape)]}}
 
 
@@ -87,5 +90,9 @@ def _in_path(name: str) -> dict[str, Any]:
 
 
 def _in_query(query: Query) -> dict[str, Any]:
-    schema = {"type": query.type}
-    return {"name": query.name, "in": "query", "description": query.about, "schema": schema}
+    return {
+        "name": query.name,
+        "in": "query",
+        "description": query.about,
+        "schema": _FLAG if query.type == "boolean" else {"type": query.type},
+    }

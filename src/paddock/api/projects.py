@@ -15,10 +15,11 @@ from posixpath import normpath
 from typing import Final
 from zlib import crc32
 
+from paddock.workspaces.plain_files import read_plain
+
 KEPT_S: Final = 60.0  # longer than a directory is trusted: who did not look finds what was seen
 MOST_KEPT: Final = 1024
 LONGEST: Final = 40
-LONGEST_POINTER: Final = 4096
 _ODD: Final = re.compile(r"[^\w.+@-]+")
 # Of mktemp and of Python: every one is another, and with it nothing would ever be learned.
 _THROWN_AWAY: Final = re.compile(r"tmp\.?[A-Za-z0-9_]{8,10}", re.ASCII)
@@ -69,9 +70,9 @@ def _is_there(path: Path) -> bool:
 def _work_tree_name(root: Path) -> str:
     """A linked work tree is one of many, and may be called anything: the main one's name."""
     try:
-        with (root / ".git").open(encoding="utf-8", errors="replace") as file:
-            pointer = file.read(LONGEST_POINTER)
-    except OSError:  # mostly: it is a directory
+        # A directory above may be everybody's, and what is called .git there a pipe.
+        pointer = read_plain(root / ".git").decode("utf-8", "replace")
+    except (OSError, ValueError):  # mostly: it is a directory
         return root.name
     kept = PurePath(pointer.removeprefix("gitdir:").strip())
     if kept.parent.name != "worktrees":

@@ -168,18 +168,20 @@ def _tools(defaults: RunDefaults) -> str:
 
 def not_held(requests: Sequence[RunRequest], driver: Driver) -> str | None:
     """What was asked for, is kept for the day there are walls, and holds nobody today."""
-    if driver.guarantees.hard_memory_wall:
+    guarantees = driver.guarantees
+    if guarantees.hard_memory_wall and not guarantees.unheld:
         return None
     said = {
         "cpu": any(one.cpu not in (None, "unlimited") for one in requests),
         "pids": any(one.pids is not None for one in requests),
         "memory_high": any(one.memory_high_bytes or one.memory_high_percent for one in requests),
     }
-    names = [name for name, is_said in said.items() if is_said]
+    cannot = guarantees.unheld if guarantees.hard_memory_wall else said.keys()
+    names = [name for name, is_said in said.items() if is_said and name in cannot]
     if not names:
         return None
-    driver_name = driver.guarantees.name
-    return f"{' and '.join(names)} will not be held: the driver {driver_name} has no walls"
+    lacks = "no such wall on this host" if guarantees.hard_memory_wall else "no walls"
+    return f"{' and '.join(names)} will not be held: the driver {guarantees.name} has {lacks}"
 
 
 def driver_of(
@@ -195,8 +197,6 @@ def driver_of(
     if name not in known:
         there = " or ".join(sorted(known))
         why = absent.get(name, "is not there")
-        if name == "container":
-            why = "needs podman or docker, and neither is installed"
         raise bad_request(f"{request.name}: the driver {name} {why}; use {there}")
     if name != default and any(step.stream for step in request.steps):
         raise bad_request(f"{request.name}: steps stream to each other with the driver {default}")

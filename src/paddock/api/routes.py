@@ -10,6 +10,7 @@ from paddock.wire.history_views import HistoryView
 
 from . import changing, history, looking, streaming, submitting, uploading, workspaces
 from .answering import Handler
+from .log_stream import BYTES, RECORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Route:
     path: str
     handle: Handler
     about: str
-    gives: Any  # a shape, or the media type of a stream
+    gives: Any  # a shape, or the media type of a stream; of several, with " or " between them
     takes: Any = None  # likewise
     query: tuple[Query, ...] = ()
     problems: tuple[int, ...] = ()
@@ -93,7 +94,7 @@ ROUTES: Final = (
         "/v1/runs/{run}/log",
         streaming.log,
         "What the run wrote, all attempts as one stream of bytes.",
-        "application/octet-stream",
+        f"{BYTES} or {RECORDS}",
         query=_LOG,
         problems=_OF_RUN,
     ),

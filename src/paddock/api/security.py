@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
 from paddock.config.places import Places
+from paddock.workspaces.plain_files import read_plain
 
 from .answering import Send, send_problem
 from .asking import Message, Receive
@@ -93,7 +94,7 @@ def token_of(places: Places) -> str:
         file = os.open(places.token, flags, 0o600)
     except FileExistsError:
         places.token.chmod(0o600)
-        kept = places.token.read_text(encoding="ascii").strip()
+        kept = read_plain(places.token).decode("ascii").strip()
         if len(kept) < SHORTEST_TOKEN:
             raise ValueError(f"the token in {places.token} is too short; remove the file") from None
         return kept

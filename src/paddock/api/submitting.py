@@ -278,7 +278,8 @@ def _spec(
     driver = r.driver_of(request, given.run.driver, default, drivers, absent)
     known = drivers[driver].guarantees
     if known.away:
-        request = in_cluster(request, getattr(drivers[driver], "tiers", ()))
+        tiers = getattr(drivers[driver], "tiers", ())
+        request = in_cluster(request, tiers, run=ids[request.name])
     project = desk.projects.name(request.dir or str(of.directory))
     spec = to_spec(request, given.run, ids=ids, hard_wall=known.hard_memory_wall, project=project)
     if known.away:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, cast
 
 from paddock.core.breaker import Breaker, HalfOpen, Open
@@ -31,6 +31,7 @@ from paddock.wire.views import (
     MoveView,
     QueueView,
     RunView,
+    SilenceView,
     StateWord,
     StatusView,
     StepView,
@@ -82,7 +83,7 @@ def run_view(supervisor: Supervisor, run: Run, *, told: bool = True) -> RunView:
         waits_for=why,
         needs=run.spec.needs,
         place=place,
-        sentence=_sentence(fleet, run, why),
+        sentence=_sentence(fleet, run, why) + unheard(supervisor, run),
         because=ended.because if ended else None,
         submitted_at=clock.wall(run.enqueued_at),
         since_at=clock.wall(state.since_at),
@@ -122,8 +123,8 @@ def _in_line(fleet: Fleet, run: Run, *, told: bool) -> tuple[int | None, str | N
     if told:
         found = waiting(fleet, run)
         return found.place, found.sentence
-    if run.id in fleet.queue:
-        return fleet.queue.place(run.id, ageing_s=fleet.policy.ageing_s), None
+    if run.id in (line := fleet.line_of(run)):
+        return line.place(run.id, ageing_s=fleet.policy.ageing_s), None
     return None, None
 
 
@@ -131,6 +132,20 @@ def _sentence(fleet: Fleet, run: Run, waits_for: str | None) -> str:
     if waits_for is not None:
         return waits_for
     return "waits in the queue" if isinstance(run.state, Queued) else sentence(fleet, run)
+
+
+def unheard(supervisor: Supervisor, run: Run) -> str:
+    """What is said of a run may be old, where nobody answers who would know."""
+    silent = supervisor.silence.sentence if run.spec.away and run.live else ""
+    return f"; {silent}" if silent else ""
+
+
+def _silent(supervisor: Supervisor) -> SilenceView | None:
+    silence = supervisor.silence
+    if silence.since_at is None:
+        return None
+    runs = len(supervisor.fleet.away)
+    return SilenceView(since_at=silence.since_at, because=silence.because, runs=runs)
 
 
 def _expected(fleet: Fleet, run: Run) -> int | None:
@@ -143,7 +158,8 @@ def _expected(fleet: Fleet, run: Run) -> int | None:
 
 def in_order(fleet: Fleet) -> list[Run]:
     """What has not ended: at work first, then as the queue stands, then who waits for others."""
-    queue = fleet.queue.in_order(ageing_s=fleet.policy.ageing_s)
+    lines = (fleet.queue, fleet.outbound)
+    queue = chain.from_iterable(line.in_order(ageing_s=fleet.policy.ageing_s) for line in lines)
     ids = dict.fromkeys([*fleet.live, *queue])
     first = [fleet.runs[run] for run in ids]
     if len(first) == len(fleet.live) + fleet.waiting:
@@ -174,6 +190,7 @@ def status_view(supervisor: Supervisor) -> StatusView:
         heartbeats=tuple(_heartbeat(fleet, each) for each in fleet.heartbeats.values()),
         driver=supervisor.default_driver,
         trouble=supervisor.trouble,
+        silent_cluster=_silent(supervisor),
     )
 
 
@@ -236,7 +253,7 @@ def breakers(fleet: Fleet, *, all_of_them: bool) -> Iterator[BreakerView]:
             continue
         view = breaker_view(fleet, name, group.breaker)
         if holds or view.failures:
-            names = _last_runs(fleet) if names is None else names
+            names = last_runs(fleet) if names is None else names
             view.last_run = names.get(name)
             yield view
 
@@ -255,7 +272,7 @@ def breaker_view(fleet: Fleet, group: str, breaker: Breaker) -> BreakerView:
             return BreakerView(group=group, state="closed", failures=failures)
 
 
-def _last_runs(fleet: Fleet) -> dict[str, str]:
+def last_runs(fleet: Fleet) -> dict[str, str]:
     """By group, the name of the newest that is known; after a restart they are in no order."""
     newest: dict[str, Run] = {}
     for run in fleet.runs.values():
@@ -269,6 +286,7 @@ def memory_views(
     fleet: Fleet,
     *,
     cpu_s: Mapping[Attempt, float],
+    processes: Mapping[Attempt, int],
     recent_bytes: Callable[[Attempt], tuple[int, ...]] | None = None,
 ) -> tuple[MemoryView, ...]:
     return tuple(
@@ -282,6 +300,7 @@ def memory_views(
             soft_limit_bytes=run.soft_limit_bytes,
             peak_bytes=fleet.demand.peak_of(run.id),
             cpu_s=cpu_s.get(run.attempt),
+            processes=processes.get(run.attempt),
             recent_bytes=recent_bytes(run.attempt) if recent_bytes else (),
         )
         for run in fleet.live_runs()
@@ -289,7 +308,7 @@ def memory_views(
 
 
 def learned_views(fleet: Fleet) -> tuple[LearnedView, ...]:
-    known, names = sorted(fleet.groups.items()), _last_runs(fleet)
+    known, names = sorted(fleet.groups.items()), last_runs(fleet)
     return tuple(
         _learned(fleet, name, group, names.get(name)) for name, group in known if group.size.ended
     )

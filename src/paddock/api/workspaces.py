@@ -121,7 +121,7 @@ async def remove_workspace(desk: Desk, asked: Asked) -> ClearedView:
     saved, ruling = await _aside(desk, lambda: room.remove(run.id))
     if isinstance(ruling, Keep):
         raise refused(f"{run.spec.name} ({run.id}): its workspace stays: {ruling.because}")
-    was = f"what it had not committed is {saved.commit[:12]}; " if saved is not None else ""
+    was = "" if saved is None else f"what it had not committed is now {saved.commit[:12]}; "
     return ClearedView(
         path=str(path or ""),
         run=run.id,

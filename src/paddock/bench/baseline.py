@@ -29,7 +29,7 @@ class Baseline:
     memory_bytes: int
     rounds: int = 3
     every_s: float = 5.0
-    container: bool = False  # a container engine is there
+    container: str | None = None  # the configuration of containers; None: without them
     ceiling: Ceiling | None = None
     limits: Limits = USUAL
 
@@ -42,7 +42,7 @@ def baseline(asked: Baseline, tell: Tell) -> Report:
         bare = _bare(asked, work)
         walls = _contained(asked, work, "local", WALLS)
         row = [bare, walls]
-        if asked.container:
+        if asked.container is not None:
             row.append(_contained(asked, work, "container", CONTAINER))
         cells += row
         verdicts += _said(work, row)
@@ -115,7 +115,13 @@ def _behind_walls(asked: Baseline, scene: Scene, driver: DriverWord) -> Outcome:
         dir=str(scene.directory),
         env=dict(scene.env),
     )
-    return run_cell([request], every_s=asked.every_s, ceiling=asked.ceiling, limits=asked.limits)
+    return run_cell(
+        [request],
+        every_s=asked.every_s,
+        ceiling=asked.ceiling,
+        limits=asked.limits,
+        config=asked.container or "",
+    )
 
 
 def _memory(outcome: Outcome) -> list[leak.Sample]:
@@ -149,7 +155,8 @@ def _said(work: Work, row: Sequence[Cell]) -> list[str]:
     """Measured against expected, and what walls and containers add."""
     bare = row[0]
     peak = max(cell.figures[1].middle for cell in row[1:])  # where the kernel itself counts
-    said = [f"{work.told or work.name}: peak {format_size(round(peak * MIB))}"]
+    cores = bare.figures[2].middle  # of a short life samples miss most
+    said = [f"{work.told or work.name}: peak {format_size(round(peak * MIB))}, {cores:.2f} cores"]
     if work.expected_mib is not None:
         low, high = work.expected_mib
         said[0] += f" (expected: {format_size(low << 20)} to {format_size(high << 20)})"

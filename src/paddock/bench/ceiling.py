@@ -11,7 +11,7 @@ import secrets
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Final
+from typing import Final, TypeVar
 from zlib import crc32
 
 from paddock.cgroups.group import Counters, Group, Walls
@@ -36,13 +36,13 @@ class Ceiling:
     def __init__(self, group: Group, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
         self.group = group
-        self._inside = group.child("inside")
-        self._inside.ensure()
+        self.inside = group.child("inside")
+        self.inside.ensure()
 
     @property
     def join(self) -> tuple[str, ...]:
         """What to put before a command that is to run in here."""
-        return ("/bin/sh", "-c", JOIN, " ".join(self._inside.procs))
+        return ("/bin/sh", "-c", JOIN, " ".join(self.inside.procs))
 
     def used_bytes(self) -> int:
         return self.group.used_bytes()
@@ -53,6 +53,9 @@ class Ceiling:
     def end(self) -> None:
         """Whatever is left in it is ended: it was all ours."""
         _end(self.group)
+
+
+SomeCeiling = TypeVar("SomeCeiling", bound=Ceiling)
 
 
 def _end(group: Group) -> None:
@@ -74,11 +77,18 @@ def a_ceiling(limit_bytes: int) -> Iterator[Ceiling]:
     mine = f"{NAME}{label_of(find_places())}-"
     group = _place(f"{mine}{os.getpid()}-{secrets.token_hex(4)}")
     _clear_left(group, mine)
+    with raised(group, limit_bytes, Ceiling) as ceiling:
+        yield ceiling
+
+
+@contextmanager
+def raised(group: Group, limit_bytes: int, kind: type[SomeCeiling]) -> Iterator[SomeCeiling]:
+    """A cgroup that is not there yet: made, limited, and in the end gone."""
     try:
         group.make()
         group.set(Walls(limit_bytes=limit_bytes))
         group.hand_down()
-        ceiling = Ceiling(group, limit_bytes)
+        ceiling = kind(group, limit_bytes)
     except OSError as error:
         group.remove()
         raise NoCeiling(f"no cgroup with a limit can be made in {group.path}: {error}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from paddock.wire.views import RunView
 from .ceiling import Ceiling
 from .pen import Pen, PenFailed, a_pen
 from .report import Curve, Figure
-from .watching import MIB, Watched, Watcher
+from .watching import MIB, Watched, Watcher, oom_kills
 
 LONGEST_S: Final = 4 * 3600.0
 _LOOK_S: Final = 0.5
@@ -93,15 +94,18 @@ def run_cell(
     every_s: float,
     ceiling: Ceiling | None = None,
     limits: Limits = USUAL,
+    config: str = "",
 ) -> Outcome:
-    """All of them at once. Raises Unsafe when the host comes near its end."""
-    with a_pen(CONFIG.format(agents=len(requests)), ceiling=ceiling) as pen:
+    """All of them at once. Raises Unsafe when the host comes near its end. `config` is more of its
+    paddock's."""
+    with a_pen(CONFIG.format(agents=len(requests)) + config, ceiling=ceiling) as pen:
         watcher = Watcher(pen, every_s=every_s, ceiling=ceiling)
         with watcher as watched:
-            began = time.monotonic()
+            began, kills = time.monotonic(), oom_kills()
             ids = [taken.id for taken in pen.submit(requests).runs]
             views = until_ended(pen, ids, watched, limits)
             wall_s = time.monotonic() - began
+            check_ends(views, kills=oom_kills() - kills)
             return Outcome(wall_s, views, watched, watched.cpu_wait.percent())
 
 
@@ -129,6 +133,13 @@ def check(watched: Watched, limits: Limits) -> None:
         raise Unsafe(f"{watched.swap_percent:.0f} % of swap are in use")
     if watched.least_free_mib < limits.free_mib:
         raise Unsafe(f"only {watched.least_free_mib:.0f} MiB were free")
+
+
+def check_ends(views: Sequence[RunView], *, kills: int) -> None:
+    """Killed by the kernel for memory, and not at a wall of paddock's: the host had no more."""
+    for view in views:
+        if kills and view.outcome == "failed" and view.signal == signal.SIGKILL:
+            raise Unsafe(f"the host was out of memory: the kernel killed {view.name}")
 
 
 def figures_of(outcome: Outcome, *, alone_s: float | None = None) -> tuple[Figure, ...]:

@@ -27,11 +27,15 @@ from paddock.rescue.records import Records, read_home
 from paddock.wire.run_request import RunRequest
 from paddock.wire.views import DaemonView, RunView, Submission, Submit
 
+from . import contained
 from .ceiling import Ceiling
 
 PADDOCK: Final = (sys.executable, "-P", "-m", "paddock")
 KEEPER_AT: Final = 6  # in its command: Python and its options come first
 NAME: Final = "paddock-bench-"
+# The last one: whoever runs a checkout that is not installed measures that checkout.
+TAKEN_ALONG: Final = ("PATH", "LANG", "TZ", "PYTHONPATH")
+GIVEN_TO_RUNS: Final[tuple[str, ...]] = ("PATH", "LANG", "TZ", "HOME", "XDG_CONFIG_HOME")
 OWNER: Final = "owner"  # in each: who measures, as PID and start, so that what is left is known
 ENDS_WITHIN_S: Final = 20.0
 CALL_S: Final = 90.0
@@ -42,18 +46,20 @@ class PenFailed(Exception):
 
 
 class Pen:
-    def __init__(self, directory: Path, config: str, ceiling: Ceiling | None) -> None:
+    def __init__(self, directory: Path, config: str, ceiling: Ceiling | None = None) -> None:
         self.home = directory
         self.places = Places(directory / "state")
         self._ceiling = ceiling
-        self._env = {
-            **{name: os.environ[name] for name in ("PATH", "LANG", "TZ") if name in os.environ},
+        self.env = {
+            **contained.environment(),
+            **{name: os.environ[name] for name in TAKEN_ALONG if name in os.environ},
             "HOME": str(directory),
             "XDG_CONFIG_HOME": str(directory / "config"),
             "PADDOCK_STATE": str(self.places.state),
         }
         (directory / "config/paddock").mkdir(parents=True)
         (directory / "config/paddock/config.yaml").write_text(config, encoding="utf-8")
+        contained.link_settings(directory / "config")
 
     def start(self) -> None:
         join = () if self._ceiling is None else self._ceiling.join
@@ -76,20 +82,20 @@ class Pen:
         with self.client() as client:
             return client.daemon()
 
-    def submit(
-        self, requests: Sequence[RunRequest], env: Mapping[str, str] | None = None
-    ) -> Submission:
-        usual = {
-            name: value for name, value in self._env.items() if not name.startswith("PADDOCK_")
-        }
-        order = Submit(
+    def order(self, requests: Sequence[RunRequest], env: Mapping[str, str] | None = None) -> Submit:
+        usual = {name: self.env[name] for name in GIVEN_TO_RUNS if name in self.env}
+        return Submit(
             key=uuid.uuid4().hex,
             runs=tuple(requests),
             directory=str(self.home),
             environment={**usual, **(env or {})},
         )
+
+    def submit(
+        self, requests: Sequence[RunRequest], env: Mapping[str, str] | None = None
+    ) -> Submission:
         with self.client() as client:
-            return client.submit(order)
+            return client.submit(self.order(requests, env))
 
     def views(self, ids: Sequence[str], *, timeout_s: float = 0.0) -> list[RunView]:
         """As they are when all have ended or the time is over."""
@@ -115,7 +121,7 @@ class Pen:
     def _call(self, *words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             words,
-            env=self._env,
+            env=self.env,
             cwd=self.home,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -131,15 +137,16 @@ class Pen:
         daemon = (*map(os.fsencode, PADDOCK[1:]), b"daemon", b"run", b"--state", state)
         keeper = (os.fsencode(KEEPER), os.fsencode(self.places.keeper))
         found: dict[int, object] = {}
-        for path in Path("/proc").glob("[0-9]*/cmdline"):
+        # Not "[0-9]*/cmdline": a glob that looks into a process just as it goes raises ESRCH.
+        for process in Path("/proc").glob("[0-9]*"):
             with suppress(OSError):
-                words = tuple(path.read_bytes().split(b"\0"))
-                if path.stat().st_uid != os.geteuid():
+                words = tuple((process / "cmdline").read_bytes().split(b"\0"))
+                if process.stat().st_uid != os.geteuid():
                     continue
                 if words[1 : 1 + len(daemon)] == daemon:
-                    found[int(path.parent.name)] = PADDOCK
+                    found[int(process.name)] = PADDOCK
                 elif keeper == words[KEEPER_AT : KEEPER_AT + 2]:
-                    found[int(path.parent.name)] = KEEPER
+                    found[int(process.name)] = KEEPER
         return found
 
 
@@ -169,7 +176,7 @@ def clear_left(top: Path) -> None:
         pid = owner.partition(" ")[0]
         if not pid.isdigit() or _identity(int(pid)) != owner:
             shutil.rmtree(directory / "config", ignore_errors=True)
-            Pen(directory, "", None).end()
+            Pen(directory, "").end()
 
 
 def _identity(pid: int) -> str:

@@ -106,13 +106,14 @@ def read(path: Path) -> Report:
         raise BadReport(f"{path}: {error.strerror}") from None
     try:
         report = msgspec.json.decode(data, type=Report)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadReport(
             f"{path} is no report of `paddock bench` ({error}); reports are the .json files in "
             f"{DIRECTORY}"
         ) from None
     if report.shape > SHAPE:
-        raise BadReport(f"{path} was written by paddock {report.paddock}, which is newer than this")
+        version = repr(report.paddock[:40])
+        raise BadReport(f"{path} was written by paddock {version}, which is newer than this")
     return report
 
 

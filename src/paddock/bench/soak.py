@@ -26,7 +26,7 @@ from .cells import CONFIG, USUAL, Limits, check
 from .pen import Pen, a_pen
 from .report import Curve, Figure, Report
 from .stress import Tell
-from .watching import MIB, Watched, Watcher
+from .watching import MIB, Watched, Watcher, oom_kills
 
 MOST_GROWTH: Final = 0.05  # of memory, from the second fifth of the time to the last
 LOOK_S: Final = 0.25
@@ -218,12 +218,6 @@ def _size_mib(paths: Iterator[Path] | list[Path]) -> float:
         except OSError:
             continue
     return total / MIB
-
-
-def oom_kills() -> int:
-    """On this host since it came up, by anybody's wall or by none."""
-    text = Path("/proc/vmstat").read_text(encoding="ascii")
-    return next((int(line.split()[1]) for line in text.splitlines() if "oom_kill " in line), 0)
 
 
 def _figures(growth: Growth, ends: Counter[str]) -> Iterator[Figure]:

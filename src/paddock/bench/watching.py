@@ -11,6 +11,7 @@ import threading
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from paddock.host.probe import probe_for_this_machine
@@ -94,6 +95,12 @@ class Watcher:
             self.found.swap_percent = max(self.found.swap_percent, memory.swap_percent)
         self.found.host.append((at_s, used / MIB))
         self.found.least_free_mib = min(self.found.least_free_mib, free / MIB)
+
+
+def oom_kills() -> int:
+    """On this host since it came up, by anybody's wall or by none."""
+    text = Path("/proc/vmstat").read_text(encoding="ascii")
+    return next((int(line.split()[1]) for line in text.splitlines() if "oom_kill " in line), 0)
 
 
 def _cpu_of(pid: int) -> int:

@@ -38,6 +38,12 @@ def read_or_empty(path: File) -> str:
         return ""
 
 
+def lines_of(path: File) -> list[str]:
+    """Not splitlines(): a cgroup's name may hold any sign but a newline, and whoever makes one with
+    a form feed in it would write a second line, about another place than its own."""
+    return [line for line in read_or_empty(path).split("\n") if line]
+
+
 def write(path: str, text: str) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:

@@ -81,6 +81,10 @@ class Group(Protocol):
     def pids(self) -> list[int]:
         """Of it and of everything below."""
 
+    def partly(self, turn: int) -> frozenset[int]:
+        """Those that are behind some of its walls and not behind all: v1 has a tree for each. One
+        tree a turn is held against that of its memory."""
+
     def children(self) -> list[str]: ...
 
     def kill(self) -> None:

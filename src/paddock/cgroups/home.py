@@ -31,10 +31,6 @@ class Home:
     because: str  # why here, for people
 
     @property
-    def hierarchies(self) -> tuple[str, ...]:
-        return tuple(self.group.directories) if isinstance(self.group, Group1) else (UNIFIED,)
-
-    @property
     def fleet(self) -> Group:
         return self.group.child(FLEET)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from .files import read_or_empty
+from .files import lines_of
 
 UNIFIED = "unified"  # the name of the v2 hierarchy here; the kernel gives it none
 
@@ -33,7 +33,7 @@ class Mount:
 def mounts(proc: str = "/proc") -> list[Mount]:
     """Lines are `31 24 0:26 ROOT POINT options … - cgroup SOURCE rw,memory` (proc(5))."""
     found = []
-    for line in read_or_empty(f"{proc}/self/mountinfo").splitlines():
+    for line in lines_of(f"{proc}/self/mountinfo"):
         before, _, after = line.partition(" - ")
         fields, kind = before.split(" "), after.split(" ")
         if len(fields) < 5 or len(kind) < 3 or kind[0] not in ("cgroup", "cgroup2"):
@@ -46,11 +46,11 @@ def mounts(proc: str = "/proc") -> list[Mount]:
 
 def cgroups_of(pid: int | str = "self", proc: str = "/proc") -> dict[str, str]:
     """By controller, as /proc names them: lines are `4:memory:/a/b` and `0::/a/b`."""
-    found = {}
-    for line in read_or_empty(f"{proc}/{pid}/cgroup").splitlines():
-        _, names, path = (*line.split(":", 2), "", "")[:3]
-        for name in names.split(",") if names else (UNIFIED,):
-            found[name] = path
+    found: dict[str, str] = {}
+    for line in lines_of(f"{proc}/{pid}/cgroup"):
+        parts = line.split(":", 2)
+        if len(parts) == 3:
+            found |= dict.fromkeys(parts[1].split(",") if parts[1] else (UNIFIED,), parts[2])
     return found
 
 
@@ -65,6 +65,15 @@ def directories_of(pid: int | str = "self", proc: str = "/proc") -> dict[str, st
                 found[name] = path
                 break
     return found
+
+
+def cgroup_at(directory: str, controller: str, proc: str = "/proc") -> str | None:
+    """What /proc calls the cgroup of a directory: the way back from `Mount.path`."""
+    for mount in mounts(proc):
+        below = directory.removeprefix(mount.point)
+        if controller in mount.controllers and below.startswith("/") and below != directory:
+            return below if mount.root == "/" else mount.root + below
+    return None
 
 
 class Place(NamedTuple):

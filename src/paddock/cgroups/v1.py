@@ -146,7 +146,13 @@ class Group1:
         return refused_forks(path) if path else 0
 
     def pids(self) -> list[int]:
-        return [pid for path in tree_of(self.path) for pid in pids_in(f"{path}/cgroup.procs")]
+        return _pids_below(self.path)
+
+    def partly(self, turn: int) -> frozenset[int]:
+        others = [path for path in dict.fromkeys(self._directories.values()) if path != self.path]
+        if not others:
+            return frozenset()
+        return frozenset(self.pids()).symmetric_difference(_pids_below(others[turn % len(others)]))
 
     def children(self) -> list[str]:
         return children_of(self.path)
@@ -197,6 +203,10 @@ class Group1:
         paths = dict.fromkeys(self._directories.values())
         gone = [remove_tree(path) for path in paths]
         return all(gone)
+
+
+def _pids_below(path: str) -> list[int]:
+    return [pid for each in tree_of(path) for pid in pids_in(f"{each}/cgroup.procs")]
 
 
 def _kills_in(path: str) -> int:

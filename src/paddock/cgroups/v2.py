@@ -121,6 +121,9 @@ class Group2:
     def pids(self) -> list[int]:
         return [pid for path in self._tree() for pid in pids_in(f"{path}/cgroup.procs")]
 
+    def partly(self, turn: int) -> frozenset[int]:  # noqa: ARG002 - all walls are one tree
+        return frozenset()
+
     def children(self) -> list[str]:
         return children_of(self.path)
 

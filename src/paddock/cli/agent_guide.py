@@ -10,8 +10,8 @@ import click
 
 from .connecting import door
 from .exits import CommandError
+from .here import settings_here
 from .printing import echo_json
-from .run_options import here_directory
 
 if TYPE_CHECKING:
     from paddock.cli.guide_text import Limits
@@ -47,17 +47,10 @@ def command(as_json: bool) -> None:
 
 
 def find_limits() -> Limits:
-    from paddock.config.layers import load_settings
-    from paddock.config.mistakes import ConfigError
     from paddock.config.policy import run_defaults
     from paddock.host.memory import MemoryUnreadable, read_memory
 
-    directory = here_directory()
-    try:
-        settings = load_settings(directory)
-    except ConfigError as error:
-        first = str(error).splitlines()[0]
-        raise CommandError(f"{first}; `paddock config check` says all that is wrong") from None
+    settings = settings_here()
     try:
         usual = run_defaults(settings, read_memory().total_bytes)
     except MemoryUnreadable as error:

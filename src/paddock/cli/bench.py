@@ -11,13 +11,14 @@ from paddock.core.units import GIB, MIB
 
 from .comparing import compare, schema
 from .exits import CommandError, ExitCode
-from .finding import history, shaped, wall_of, write_found
+from .finding import chosen, wall_of, write_found
 from .measuring import (
     AGENTS,
     CORES,
     EVERY,
     SIZES,
     command_of,
+    containers,
     directory_of,
     keep,
     measuring,
@@ -53,7 +54,7 @@ def command() -> None:
     """
 
 
-@command.command("baseline")
+@command.command("baseline", short_help="One agent, bare and behind walls.")
 @measuring
 @click.option("--matrix", is_flag=True, help="Small, medium and large work, one after the other.")
 @click.option("--every", type=EVERY, default="5s", show_default=True, help="Between samples.")
@@ -97,13 +98,13 @@ def baseline(
             memory_bytes=memory,
             rounds=rounds,
             every_s=every,
-            container=container,
+            container=containers() if container else None,
             ceiling=ceiling,
         )
         keep(measure(asked, note), out, as_json=as_json)
 
 
-@command.command("stress")
+@command.command("stress", short_help="More and more agents at once, by size of wall.")
 @measuring
 @click.option("--agents", type=AGENTS, default=USUAL_AGENTS, show_default=True, help="At once.")
 @click.option("--memory", type=SIZES, default=USUAL_MEMORY, show_default=True, help="Walls.")
@@ -125,8 +126,9 @@ def stress(
 ) -> None:
     """More and more agents at once, for each size of wall, until something gives.
 
-    An agent that hits its wall ends its column. Swap above 50 % or too little free memory ends all.
-    With --within nothing of it can touch the rest of the machine.
+    An agent that hits its wall ends its column. Swap above 50 %, too little free memory, or a kill
+    for memory at no wall of ours ends all. With --within nothing of it can touch the rest of the
+    machine.
 
     \b
     Examples:
@@ -152,7 +154,7 @@ def stress(
         keep(measure(grid, note), out, as_json=as_json)
 
 
-@command.command("cpu")
+@command.command("cpu", short_help="The same agents with less and less of a core.")
 @measuring
 @click.option("--cores", type=CORES, default=USUAL_CORES, show_default=True, help="Of each agent.")
 @with_agents(usual=4)
@@ -190,7 +192,7 @@ def cpu(
         keep(measure(grid, note), out, as_json=as_json)
 
 
-@command.command("soak")
+@command.command("soak", short_help="Agents for hours: does paddock itself grow?")
 @measuring
 @click.option(
     "--hours", type=NumberType(0.001, 1000), default=8.0, show_default=True, help="How long."
@@ -252,7 +254,7 @@ def soak(
     return ExitCode.DONE if is_sound(report) else ExitCode.ENDED_OTHERWISE
 
 
-@command.command("scenario")
+@command.command("scenario", short_help="A load that is known to hurt.")
 @click.argument("number", type=click.IntRange(1, 5))
 @click.option(
     "--size", type=SizeType(least_bytes=MIB), help="Of its repository, or of what is written."
@@ -296,7 +298,7 @@ def scenario(
     return ExitCode.DONE if well else ExitCode.ENDED_OTHERWISE
 
 
-@command.command("find")
+@command.command("find", short_help="How many agents this machine really holds.")
 @click.option(
     "--within", type=HOST_SIZE, help="As if the host had only so much.  [default: all of it]"
 )
@@ -339,13 +341,8 @@ def find(
     from paddock.bench.find import Asked, report_of
     from paddock.bench.find import find as measure
 
-    if shape is not None and from_history:
-        raise CommandError("--shape and --from-history each say what agents are like: say one")
-    if group is not None and not from_history:
-        raise CommandError("--group chooses from what was learned: say --from-history as well")
+    of, traces = chosen(shape, group, from_history=from_history, seed=seed)
     total, wall = wall_of(within)
-    of = shape or "bursty"
-    traces = history(group, seed=seed) if from_history else shaped(of, seed=seed)
     asked = Asked(
         traces=traces,
         wall_bytes=wall,
@@ -357,9 +354,7 @@ def find(
     )
     with safely(None):
         found = measure(asked, note)
-    keep(
-        report_of(asked, found, of=group or "history" if from_history else of), out, as_json=as_json
-    )
+    keep(report_of(asked, found, of=of), out, as_json=as_json)
     if write:
         write_found(asked, found)
 

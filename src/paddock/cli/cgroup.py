@@ -126,7 +126,7 @@ def listed(as_json: bool) -> None:
         note("no cgroup was made by hand here")
 
 
-@command.command("rm")
+@command.command("rm", short_help="Remove a cgroup that was made by hand.")
 @click.option("--kill", "by_force", is_flag=True, help="First kill whatever runs in it.")
 @click.argument("name")
 def remove(name: str, by_force: bool) -> None:
@@ -158,14 +158,16 @@ def _by_hand(name: str | None = None) -> ByHand:
     """The name is looked at first: nothing is searched for one that cannot be."""
     from paddock.config.places import find_places
     from paddock.rescue.by_hand import BadName, ByHand, checked
-    from paddock.rescue.records import Records
+    from paddock.rescue.records import NotOurs, own_records
 
     try:
         if name is not None:
             checked(name)
-        return ByHand(Records(str(find_places().state)))
+        return ByHand(own_records(str(find_places().state)))
     except BadName as error:
         raise CommandError(safe(str(error))) from None
+    except NotOurs as error:
+        raise CommandError(safe(str(error)), ExitCode.REFUSED) from None
 
 
 def _found(by_hand: ByHand, name: str) -> Group:

@@ -10,7 +10,7 @@ from .exits import CommandError, ExitCode
 from .printing import echo_json, safe
 
 
-@click.command("compare")
+@click.command("compare", short_help="Is a second report worse than a first?")
 @click.argument("before", type=click.Path(path_type=Path))
 @click.argument("after", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
@@ -42,7 +42,7 @@ def compare(before: Path, after: Path, as_json: bool) -> int:
     return ExitCode.ENDED_OTHERWISE if worse else ExitCode.DONE
 
 
-@click.command("schema")
+@click.command("schema", short_help="The JSON Schema of a report.")
 def schema() -> None:
     """The JSON Schema of a report, for whoever reads reports by program.
 

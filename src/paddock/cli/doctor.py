@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -14,9 +15,9 @@ from paddock import __version__
 
 from .connecting import door, explained
 from .exits import ExitCode
+from .here import here_directory
 from .params import DURATION
 from .printing import coloured, counted, echo_json, note, paint, safe, terminal_width
-from .run_options import here_directory
 from .tables import fold
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from paddock.host.doctor.facts import Facts
     from paddock.host.doctor.proofs import Proof
     from paddock.wire.run_request import DriverWord
-    from paddock.wire.views import DaemonView
+    from paddock.wire.views import DaemonView, SilenceView
 
 INDENT: Final = 13
 _LEVELS: Final = {"wrong": "red", "hint": "yellow"}
@@ -70,7 +71,7 @@ def command(prove: bool, driver: DriverWord | None, within_s: float, as_json: bo
       paddock doctor --json | jq .problems
     """
     with _daemon(start=prove) as (client, view, trouble):
-        examined = examine(view, trouble)
+        examined = examine(view, trouble, silent=_silent_cluster(client))
         if not as_json:
             _show(examined)
         proofs = None
@@ -135,7 +136,17 @@ def _stop_again(client: Client) -> None:
             client.stop_daemon()
 
 
-def examine(view: DaemonView | None, trouble: str | None) -> Examined:
+def _silent_cluster(client: Client | None) -> SilenceView | None:
+    from paddock.client.errors import ClientError
+
+    with contextlib.suppress(ClientError):
+        return None if client is None else client.status().silent_cluster
+    return None
+
+
+def examine(
+    view: DaemonView | None, trouble: str | None, *, silent: SilenceView | None = None
+) -> Examined:
     from paddock.host.doctor.checks import Problem, problems
     from paddock.host.doctor.containment import of_daemon, predicted, without_walls
     from paddock.host.doctor.facts import read_facts
@@ -149,7 +160,20 @@ def examine(view: DaemonView | None, trouble: str | None) -> Examined:
     found = problems(facts, walls)
     if trouble is not None:
         found.insert(0, Problem("daemon", "wrong", trouble, "paddock daemon run"))
+    if silent is not None:
+        found.append(_cluster_problem(silent))
     return Examined(facts, walls, found)
+
+
+def _cluster_problem(silent: SilenceView) -> Problem:
+    from paddock.host.doctor.checks import Problem
+
+    at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(silent.since_at))
+    what = f"the cluster does not answer since {at}: {silent.because}"
+    if silent.runs:
+        what += f"; {counted(silent.runs, 'run')} there taken for alive until it does"
+    mend = "paddock kubernetes check --cluster says what is there; kubernetes.kubeconfig is which"
+    return Problem("cluster", "wrong" if silent.runs else "hint", what, mend)
 
 
 def _given(view: DaemonView | None) -> tuple[Any, str]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 from paddock.core.units import format_size
 
 from .exits import CommandError, ExitCode
+from .group_names import readable
+from .here import settings_of_host
 from .printing import note
 
 if TYPE_CHECKING:
@@ -23,20 +25,32 @@ _MIB: Final = 1 << 20
 def wall_of(within: int | None) -> tuple[int, int]:
     """The host's memory, and what of it agents may have."""
     from paddock.config.at_once import reserve_bytes
-    from paddock.config.layers import load_settings
     from paddock.core.capacity import host_reserve, nominal_total
     from paddock.host.memory import read_memory
 
     memory = read_memory()
     if within is None:
         total = memory.total_bytes
-        return total, total - reserve_bytes(load_settings(None), total)
+        return total, total - reserve_bytes(settings_of_host(), total)
     free = memory.available_bytes or memory.total_bytes
     wall = within - host_reserve(nominal_total(within))
     if wall > free:
         text = f"agents on {format_size(within)} may have {format_size(wall)}, and only "
         raise CommandError(f"{text}{format_size(free)} are free here", ExitCode.REFUSED)
     return within, wall
+
+
+def chosen(
+    shape: str | None, group: str | None, *, from_history: bool, seed: int
+) -> tuple[str, tuple[Trace, ...]]:
+    """What agents are like: in a word, and as lives."""
+    if shape is not None and from_history:
+        raise CommandError("--shape and --from-history each say what agents are like: say one")
+    if group is not None and not from_history:
+        raise CommandError("--group chooses from what was learned: say --from-history as well")
+    if from_history:
+        return group or "history", history(group, seed=seed)
+    return shape or "bursty", shaped(shape or "bursty", seed=seed)
 
 
 def shaped(name: str, *, seed: int) -> tuple[Trace, ...]:
@@ -52,7 +66,7 @@ def history(group: str | None, *, seed: int) -> tuple[Trace, ...]:
     known = [view for view in _learned() if view.attempts >= FEWEST and view.histogram]
     chosen = [view for view in known if group in (None, view.group)]
     if not chosen:
-        names = ", ".join(view.group for view in known[:5]) or "none yet"
+        names = ", ".join(readable(view.group, view.last_run) for view in known[:5]) or "none yet"
         about = "no group" if group is None else f"no group {group!r}"
         raise CommandError(
             f"there is {about} with {FEWEST} attempts or more to learn from (those with: {names}); "

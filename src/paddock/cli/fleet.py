@@ -12,12 +12,16 @@ from msgspec import structs
 
 from .connecting import connected, door, explained
 from .exits import CommandError, ExitCode
+from .here import here_directory
 from .printing import coloured, echo_json, note, safe, terminal_width
-from .run_options import here_directory, refuse_mistakes
+from .run_options import DRIVERS, refuse_mistakes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from paddock.client.errors import ClientError
     from paddock.wire.fleet_file import FleetFile
+    from paddock.wire.run_request import DriverWord, RunRequest
     from paddock.wire.views import Submission
 
     from .fleet_watch import Watched
@@ -27,9 +31,19 @@ if TYPE_CHECKING:
 @click.option("--detach", is_flag=True, help="Submit and print the ids; do not wait.")
 @click.option("--strict", is_flag=True, help="Refuse instead of reducing what was asked for.")
 @click.option("--yes", is_flag=True, help="However large its repositories are: do not ask.")
+@click.option(
+    "--driver", type=click.Choice(DRIVERS), help="Where those live that name no driver themselves."
+)
 @click.option("--json", "as_json", is_flag=True, help="A JSON list of the runs, at the end.")
 @click.argument("file", metavar="FILE|-", type=click.Path(allow_dash=True))
-def command(file: str, detach: bool, strict: bool, yes: bool, as_json: bool) -> int:
+def command(
+    file: str,
+    detach: bool,
+    strict: bool,
+    yes: bool,
+    driver: DriverWord | None,
+    as_json: bool,
+) -> int:
     """Submit a fleet file whole, show its progress, and sum it up: 0 only if all succeeded.
 
     Ctrl-C stops all its runs (twice: at once), Ctrl-\\ leaves them running. Its heartbeats end
@@ -40,12 +54,17 @@ def command(file: str, detach: bool, strict: bool, yes: bool, as_json: bool) -> 
       paddock fleet examples/fleet.yaml
       paddock fleet --detach nightly.yaml
       generate-fleet | paddock fleet -
+      paddock fleet --driver kubernetes fleet.yaml
     """
     fleet = read_fleet(file)
     if strict:
         runs = tuple(structs.replace(run, strict=True) for run in fleet.runs)
         fleet = replace(fleet, runs=runs)
-    answer = submit_fleet(_of_any_size(fleet) if yes else fleet)
+    if driver is not None:
+        fleet = _each(fleet, lambda run: structs.replace(run, driver=run.driver or driver))
+    if yes:
+        fleet = _each(fleet, lambda run: structs.replace(run, any_size=True))
+    answer = submit_fleet(fleet)
     if detach or not answer.runs:
         _say_taken(answer, fleet.name, as_json=as_json)
         return ExitCode.DONE
@@ -57,12 +76,10 @@ def command(file: str, detach: bool, strict: bool, yes: bool, as_json: bool) -> 
     return watched.code
 
 
-def _of_any_size(fleet: FleetFile) -> FleetFile:
-    runs = (structs.replace(run, any_size=True) for run in fleet.runs)
-    beats = (
-        structs.replace(beat, run=structs.replace(beat.run, any_size=True))
-        for beat in fleet.heartbeats
-    )
+def _each(fleet: FleetFile, change: Callable[[RunRequest], RunRequest]) -> FleetFile:
+    """Also those of its heartbeats."""
+    runs = (change(run) for run in fleet.runs)
+    beats = (structs.replace(beat, run=change(beat.run)) for beat in fleet.heartbeats)
     return replace(fleet, runs=tuple(runs), heartbeats=tuple(beats))
 
 

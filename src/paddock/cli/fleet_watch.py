@@ -40,6 +40,12 @@ class Watched:
     stories: dict[str, Sequence[MoveView]] = field(default_factory=dict)
 
 
+def _since_submitted_s(runs: Sequence[RunView]) -> float:
+    """A short run may have ended before anybody watched."""
+    now = time.time()
+    return now - min((run.submitted_at or now for run in runs), default=now)
+
+
 class Watch:
     def __init__(self, answer: Submission, door: Door, progress: Progress) -> None:
         self._ids = [run.id for run in answer.runs]
@@ -60,7 +66,7 @@ class Watch:
             self._progress.close()
             runs = [self._views[run] for run in self._ids if run in self._views]
             stories = {} if code == ExitCode.LEFT_RUNNING else self._stories(runs)
-        took_s = time.monotonic() - began
+        took_s = max(time.monotonic() - began, _since_submitted_s(runs))
         return Watched(runs=runs, code=code, took_s=took_s, stories=stories)
 
     def _until_ended(self) -> ExitCode | None:

@@ -32,10 +32,13 @@ def directly(runs: tuple[str, ...], *, force: bool, as_json: bool) -> int | None
     if state == ANSWERS:
         return None
     from paddock.rescue.agents import Yard
-    from paddock.rescue.records import Records
+    from paddock.rescue.records import NotOurs, own_records
     from paddock.rescue.waiting import anybody_waits
 
-    yard = Yard(Records(str(places.state)))
+    try:
+        yard = Yard(own_records(str(places.state)))
+    except NotOurs as error:
+        raise CommandError(safe(str(error)), ExitCode.REFUSED) from None
     agents, unknown = _meant(yard, runs)
     if not agents and state != SILENT and (runs or anybody_waits(str(places.store))):
         return None
@@ -84,9 +87,12 @@ def make_sure() -> int:
     from paddock.config.places import find_places
     from paddock.rescue.agents import Yard
     from paddock.rescue.killing import kill_now
-    from paddock.rescue.records import Records
+    from paddock.rescue.records import NotOurs, own_records
 
-    yard = Yard(Records(str(find_places().state)))
+    try:
+        yard = Yard(own_records(str(find_places().state)))
+    except NotOurs:
+        return ExitCode.DONE  # that user's daemon was told, and is all that we believe
     give_up_at = time.monotonic() + BY_DAEMON_WITHIN_S
     while (agents := yard.agents()) and time.monotonic() < give_up_at:
         time.sleep(LOOK_S)

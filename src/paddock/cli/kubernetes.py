@@ -10,9 +10,16 @@ from .lazy import Entry, LazyGroup
 
 # The controller lives in a room that the command line may name and not import.
 TABLE: Final = {
-    "check": Entry("paddock.cli.kubernetes_check", "What is wrong with manifests.", "check"),
+    "apply": Entry("paddock.cli.kubernetes_apply", "Tell a cluster all of it; go back.", "apply"),
+    "check": Entry(
+        "paddock.cli.kubernetes_check", "What is wrong with manifests, or a cluster.", "check"
+    ),
     "controller": Entry("paddock.controller.main", "Be a controller of AgentRuns, in a cluster."),
+    "remove": Entry("paddock.cli.kubernetes_remove", "Take paddock out of a cluster.", "remove"),
     "render": Entry("paddock.cli.kubernetes_render", "The manifests of a cluster.", "render"),
+    "revisions": Entry(
+        "paddock.cli.kubernetes_revisions", "What sizes a cluster was given.", "revisions"
+    ),
 }
 
 
@@ -25,7 +32,8 @@ def command() -> None:
 
     \b
     Examples:
-      paddock kubernetes render | kubectl apply --server-side -f -
-      paddock kubernetes check cluster/*.yaml
-      paddock kubernetes controller
+      paddock kubernetes check --cluster
+      paddock kubernetes apply --image registry.example/paddock:1
+      paddock kubernetes apply --rollback
+      paddock kubernetes remove --dry-run
     """

@@ -14,9 +14,9 @@ import click
 from paddock.core.units import format_size
 
 from .exits import CommandError, ExitCode
+from .here import here_directory, settings_here
 from .params import AGENT_SIZE, HOST_SIZE, DurationType
 from .printing import echo_json, note, safe
-from .run_options import here_directory
 
 if TYPE_CHECKING:
     from paddock.bench.ceiling import Ceiling
@@ -112,13 +112,16 @@ def measuring(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def words_of(text: str) -> tuple[str, ...]:
+    """Read as a line of `submit --from` is."""
+    from paddock.wire.run_lines import needs_shell
+
     try:
         words = tuple(shlex.split(text))
     except ValueError as error:
         raise CommandError(f"--agent {text!r} cannot be read as a shell would: {error}") from None
     if not words:
         raise CommandError("--agent says no command")
-    return words
+    return ("sh", "-c", text) if needs_shell(text.strip()) else words
 
 
 def command_of(agent: str | None, task: str) -> tuple[str, ...]:
@@ -130,6 +133,16 @@ def command_of(agent: str | None, task: str) -> tuple[str, ...]:
 def directory_of(agent: str | None) -> str | None:
     """A command of the user's runs where the user is; the shipped work makes its own place."""
     return None if agent is None else str(here_directory())
+
+
+def containers() -> str:
+    """The configuration of containers as it is here, for the paddock of a measurement."""
+    from paddock.bench.contained import sandbox_of
+
+    found = sandbox_of(settings_here())
+    if found is None:
+        raise CommandError("--container: no image is configured; set sandbox.container_image")
+    return found
 
 
 def works_of(agent: str | None, *, matrix: bool, rehearse: bool) -> tuple[Work, ...]:
@@ -153,12 +166,11 @@ def works_of(agent: str | None, *, matrix: bool, rehearse: bool) -> tuple[Work, 
 
 def _rehearsed(agent: str, tasks: tuple[str, ...]) -> tuple[Work, ...]:
     from paddock.bench.rehearsed import rehearsed
-    from paddock.config.layers import load_settings
     from paddock.rehearsal.putting_on import CannotRehearse
 
     from .rehearsing import check_network, refuse
 
-    presets = load_settings(here_directory()).presets
+    presets = settings_here().presets
     try:
         found = tuple(rehearsed(agent, task, presets) for task in tasks)
     except CannotRehearse as error:

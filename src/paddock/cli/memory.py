@@ -37,6 +37,7 @@ _COLUMNS: Final = (
     Column("wall", right=True),
     Column("most", right=True, leaves=2),
     Column("expected", right=True, leaves=1),
+    Column("processes", right=True, leaves=4),
     Column("group", gives_way=3, leaves=3),
 )
 _LEARNED: Final = (
@@ -98,6 +99,7 @@ def _row(view: MemoryView) -> Row:
         format_size(wall),
         format_size(view.peak_bytes),
         format_size(view.expected_bytes),
+        "-" if view.processes is None else str(view.processes),
         safe(view.group),
     )
 

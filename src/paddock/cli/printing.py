@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
 from paddock.wire.one_line import safe
+
+if TYPE_CHECKING:
+    from paddock.wire.views import RunView
 
 __all__ = ["safe"]  # the rest is defined here
 
@@ -29,6 +32,14 @@ def echo_json_line(value: Any) -> None:
     import msgspec
 
     click.echo(msgspec.json.encode(value).decode())
+
+
+def echo_steered(view: RunView, *, as_json: bool, now: str = "") -> None:
+    """What became of a run that was steered; `now` goes behind its name."""
+    if as_json:
+        echo_json(view)
+    else:
+        click.echo(f"{safe(view.name)}{now}: {safe(view.sentence or view.state)}")
 
 
 def note(text: str) -> None:

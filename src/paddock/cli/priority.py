@@ -8,7 +8,7 @@ import click
 
 from .completing import complete_run
 from .connecting import connected
-from .printing import echo_json, safe
+from .printing import echo_steered
 from .run_options import PRIORITIES
 
 if TYPE_CHECKING:
@@ -28,7 +28,4 @@ def command(run: str, priority: PriorityWord, as_json: bool) -> None:
     """
     with connected() as client:
         view = client.priority(run, priority)
-    if as_json:
-        echo_json(view)
-    else:
-        click.echo(f"{safe(view.name)} is {view.priority} now: {safe(view.sentence or view.state)}")
+    echo_steered(view, as_json=as_json, now=f" is {view.priority} now")

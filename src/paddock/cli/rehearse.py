@@ -50,7 +50,7 @@ def command(fleet: str | None, script: str | None, as_json: bool, **asked: Any) 
 
     scripts = _scripts(script)
     if fleet is not None:
-        _refuse_beside_a_file(asked)
+        _refuse_beside_a_file(fleet, asked)
         file = _fleet(fleet)
         check_network()
         return _rehearse_fleet(file, scripts, as_json=as_json)
@@ -173,8 +173,9 @@ def _fleet(name: str) -> FleetFile:
     return replace(file, heartbeats=())
 
 
-def _refuse_beside_a_file(asked: Mapping[str, Any]) -> None:
+def _refuse_beside_a_file(file: str, asked: Mapping[str, Any]) -> None:
     said = [name for name, value in asked.items() if value not in (None, (), False)]
     if said:
         option = f"--{said[0].replace('_', '-')}"
-        raise CommandError(f"{option}: found beside a fleet file; say it in that file")
+        where = f"a fleet file, {safe(file)}"
+        raise CommandError(f"{option}: found beside {where}; say it in that file")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, Self
 import msgspec
 
 from .exits import CommandError, ExitCode
-from .run_options import here_directory
+from .here import settings_here
 
 if TYPE_CHECKING:
     from paddock.client import Client
@@ -54,9 +54,7 @@ class Rehearsal:
 
     @cached_property
     def _presets(self) -> Presets:
-        from paddock.config.layers import load_settings
-
-        return load_settings(here_directory()).presets
+        return settings_here().presets
 
     def put_on(self, requests: Sequence[RunRequest]) -> list[RunRequest]:
         """As they are to be submitted; those without an agent stay as they are."""

@@ -59,8 +59,12 @@ def command(percent: float | None, dry_run: bool, as_json: bool) -> int:
 def this_machine(*, thorough: bool = False) -> Machine:
     from paddock.config.places import find_places
     from paddock.rescue.machine import Machine
+    from paddock.rescue.records import NotOurs
 
-    return Machine(str(find_places().state), thorough=thorough)
+    try:
+        return Machine(str(find_places().state), thorough=thorough)
+    except NotOurs as error:
+        raise CommandError(safe(str(error)), ExitCode.REFUSED) from None
 
 
 def _relieve(machine: Machine, goal: Goal, *, round_s: float, as_json: bool) -> int:

@@ -14,6 +14,7 @@ from paddock.bench.report import Curve
 from paddock.core.units import GIB, format_size
 from paddock.wire.history_views import HistoryPoint, HistoryView
 
+from .group_names import readable
 from .report_text import (
     NOT_KNOWN,
     cost_lines,
@@ -141,7 +142,7 @@ def _sizing(report: Report) -> Iterable[str]:
     yield "<h2>Right-sizing</h2>"
     rows = [
         (
-            one.group,
+            readable(one.group, one.last_run),
             size(one.limit_now_bytes),
             NOT_KNOWN if one.limit_bytes is None else format_size(one.limit_bytes),
             size(one.request_bytes),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+from paddock.cluster.tiers import Tier
 from paddock.core.units import GIB, format_duration, format_size
 from paddock.observe.sizing_advice import Advice
 
-from .printing import counted, safe
+from .group_names import readable
+from .printing import counted
+from .report_tiers import tier_lines
 from .reporting import LEAST_RATE_H, Cost, Foretold, Report, Use
 from .tables import Column, Row, fold, table
 
@@ -34,8 +37,14 @@ _SCORES: Final = (
 
 
 def lines(
-    report: Report, *, cost: bool, scores: bool, width: int | None, colour: bool
+    report: Report,
+    shown: Mapping[str, bool],
+    own: Sequence[Tier] = (),
+    *,
+    width: int | None,
+    colour: bool,
 ) -> Iterator[str]:
+    """`shown`: of what is told only when asked for, what was; `own`: the configured tiers."""
     yield from _folded(_head(report), width)
     yield from _folded(_use(report.use), width)
     yield ""
@@ -45,10 +54,13 @@ def lines(
         yield ""
         yield from table(_SIZING, [_advice(a) for a in report.sizing], width=width, colour=colour)
         yield from _folded([saving(report)], width)
-    if cost:
+    if shown.get("tiers"):
+        yield ""
+        yield from tier_lines(report.tiers, own, width=width, colour=colour)
+    if shown.get("cost"):
         yield ""
         yield from _folded(_cost(report.cost), width)
-    if scores:
+    if shown.get("scorecard"):
         yield ""
         rows = [score_row(report, n) for n in range(len(report.scorecard))]
         yield from table(_SCORES, rows, width=width, colour=colour)
@@ -134,7 +146,7 @@ def limit_sentence(told: Foretold) -> str:
 def _advice(advice: Advice) -> Row:
     limit = NOT_KNOWN if advice.limit_bytes is None else format_size(advice.limit_bytes)
     return (
-        safe(advice.group),
+        readable(advice.group, advice.last_run),
         size(advice.limit_now_bytes),
         "keep" if advice.change == "keep" else limit,
         size(advice.request_bytes),

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
+from paddock.cluster.tiers import Tier
 from paddock.core.units import GIB
 from paddock.observe.forecast import Forecast, forecast, reached
 from paddock.observe.scorecard import Known, Score, scorecard
 from paddock.observe.sizing_advice import Advice, GroupUse, advise
+from paddock.observe.tier_advice import TierAdvice, advise_tiers
 from paddock.wire.history_views import GroupHistory, HistoryPoint, HistoryView
 
 LEAST_SEEN_S: Final = 1800.0  # of a day: less says little of it
@@ -89,13 +91,22 @@ class Report:
     use: Use
     forecast: tuple[Foretold, ...]
     sizing: tuple[Advice, ...]
+    tiers: tuple[TierAdvice, ...]  # the same, by role, for a cluster
     saving_share: float | None  # of the reserved memory, by the advice
     cost: Cost | None
     scorecard: tuple[Score, ...]
 
 
-def build(past: HistoryView, *, horizon_days: int, prices: Prices, now_at: float) -> Report:
-    advice = tuple(advise(_use_of(group)) for group in past.groups)
+def build(
+    past: HistoryView,
+    *,
+    horizon_days: int,
+    prices: Prices,
+    now_at: float,
+    own_tiers: Sequence[Tier] = (),
+) -> Report:
+    uses = [_use_of(group) for group in past.groups]
+    advice = tuple(advise(use) for use in uses)
     held = sum((group.limits_bytes or 0.0) * group.agent_s for group in past.groups)
     saving = sum(one.saving_byte_s for one in advice)
     judged = any(one.change != "unknown" for one in advice)
@@ -109,6 +120,7 @@ def build(past: HistoryView, *, horizon_days: int, prices: Prices, now_at: float
         use=_use(past.points),
         forecast=told,
         sizing=advice,
+        tiers=advise_tiers(uses, own_tiers),
         saving_share=share,
         cost=_cost(past.points, prices, saving if judged else None),
         scorecard=scorecard(
@@ -262,6 +274,7 @@ def _use_of(group: GroupHistory) -> GroupUse:
         limit_bytes=group.limit_bytes,
         limits_bytes=group.limits_bytes,
         peaks=group.peaks,
+        last_run=group.last_run,
     )
 
 

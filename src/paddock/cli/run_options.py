@@ -13,6 +13,7 @@ import click
 
 from .completing import complete_run
 from .exits import CommandError
+from .here import here_directory
 
 if TYPE_CHECKING:
     from paddock.config.located import Scalar, Value
@@ -148,13 +149,6 @@ def with_options(request: RunRequest, template: RunRequest) -> RunRequest:
         other = [key for key in _OF_PLACE if key not in stays]
         unsaid = {key: value for key, value in unsaid.items() if key not in other}
     return structs.replace(request, **unsaid, env={**template.env, **request.env})
-
-
-def here_directory() -> Path:
-    try:
-        return Path.cwd()
-    except FileNotFoundError:
-        raise CommandError("the directory you are in is no longer there; cd elsewhere") from None
 
 
 def refuse_options(error: ConfigError) -> NoReturn:

@@ -14,9 +14,10 @@ import click
 
 from paddock.cli.capacity import this_machine
 from paddock.cli.exits import CommandError, ExitCode
+from paddock.cli.here import here_directory
 from paddock.cli.params import CPUS, HOST_SIZE, SIZE, NumberType
 from paddock.cli.printing import counted, note, terminal_width
-from paddock.cli.run_options import here_directory, refuse_mistakes
+from paddock.cli.run_options import refuse_mistakes
 from paddock.cli.tables import fold
 from paddock.core.capacity import host_reserve, nominal_total
 from paddock.core.policy import Admission, Policy, SizingPolicy
@@ -89,8 +90,13 @@ BYTES_PER_CPU = 8 * GIB
     type=click.IntRange(1, 1_000_000),
     help="At once, as a profile's cap [default: none].",
 )
+@click.option(
+    "--quota",
+    metavar="FILE|-|NAMESPACE",
+    help="In a cluster instead: how many agents fit into a namespace's quotas.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
-def command(fleet_file: str | None, as_json: bool, **asked: Any) -> None:
+def command(fleet_file: str | None, quota: str | None, as_json: bool, **asked: Any) -> None:
     """Say what would happen to a fleet on this host or another, without running anything.
 
     Pretend agents use memory and CPU over time; the scheduler is the real one. The same seed
@@ -99,6 +105,10 @@ def command(fleet_file: str | None, as_json: bool, **asked: Any) -> None:
 
     With --fleet the runs, their needs, priorities and walls are those of a fleet file; how long
     they last and how their memory moves within the wall is drawn from the workload.
+
+    With --quota the host is a namespace of a cluster: by its ResourceQuotas, LimitRanges and what
+    stands there already, from manifests or from the cluster itself, it says how many agents of each
+    role fit at once; with --fleet also who would run when.
 
     \b
     Workloads:
@@ -111,7 +121,13 @@ def command(fleet_file: str | None, as_json: bool, **asked: Any) -> None:
       paddock simulate --ram 64G --workload bursty --runs 500
       paddock simulate --ram 1536G --cpus 192 --runs 10000 --workload mixed --seed 1 --json
       paddock simulate --ram 16G --fleet examples/fleet.yaml --workload builds
+      paddock kubernetes render | paddock simulate --quota - --fleet examples/fleet.yaml
     """
+    if quota is not None:
+        from .simulate_quota import in_namespace
+
+        in_namespace(quota, fleet_file, asked, as_json=as_json)
+        return
     question = _question(**asked)
     if fleet_file is not None:
         _check_alone(click.get_current_context())
@@ -177,19 +193,19 @@ def _with_fleet(question: Question, file: str) -> Question:
         beats = counted(len(fleet.heartbeats), "heartbeat")
         note(f"{beats} left out of the simulation")
     limit = _usual_limit(question.policy.total_bytes)
-    runs = [_fleet_run(run, limit) for run in fleet.runs]
+    runs = [fleet_run(run, run.memory_bytes or limit) for run in fleet.runs]
     plans = fleet_plans(runs, workload=question.workload, seed=question.seed)
     return replace(question, runs=len(plans), fleet=fleet.name, plans=plans)
 
 
-def _fleet_run(run: RunRequest, usual_limit_bytes: int) -> FleetRun:
+def fleet_run(run: RunRequest, limit_bytes: int) -> FleetRun:
     from paddock.simulate.fleet import FleetRun
 
     return FleetRun(
         name=run.name,
         group=run.group_in(PurePath(run.dir or "").name),
         priority=int(Priority[run.priority.upper()]),
-        limit_bytes=run.memory_bytes or usual_limit_bytes,
+        limit_bytes=limit_bytes,
         needs=run.needs,
         retries=run.retries,
     )

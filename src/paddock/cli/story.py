@@ -41,9 +41,10 @@ def command(run: str, as_json: bool) -> None:
     if as_json:
         echo_json(moves)
         return
-    outcome = (view and view.outcome) or "over"
-    befores = (None, *moves)
-    rows = [_row(*each, outcome=outcome) for each in zip(moves, befores, strict=False)]
+    from paddock.client.story import story_of
+
+    told = story_of(moves, view.outcome if view else None)
+    rows = [_row(move, because) for move, because in zip(moves, told, strict=True)]
     lines = table(_COLUMNS, rows, width=terminal_width(), colour=coloured(sys.stdout))
     click.echo("\n".join(lines))
     for step in steps:
@@ -60,17 +61,6 @@ def _kept_of(step: StepView) -> str:
     )
 
 
-def _row(move: MoveView, before: MoveView | None, *, outcome: str) -> Row:
-    more = f" (and {move.moves - 1} moves more, not kept)" if move.moves > 1 else ""
+def _row(move: MoveView, because: str) -> Row:
     state = Cell(safe(move.state), colour_of(move.state) if move.state != "ended" else None)
-    because = _because(move, before, outcome=outcome)
-    return (clock_time(move.at), state, str(move.attempt or "-"), safe(because) + more)
-
-
-def _because(move: MoveView, before: MoveView | None, *, outcome: str) -> str:
-    """A stop has one reason, which is not said again at each of its steps."""
-    if before is None or (before.state, before.because) != ("stopping", move.because):
-        return move.because
-    if move.state == "stopping":
-        return "it is still there: pressed harder"
-    return outcome if move.state == "ended" else move.because
+    return (clock_time(move.at), state, str(move.attempt or "-"), safe(because))

@@ -11,9 +11,9 @@ import click
 from .completing import complete_command
 from .connecting import connected
 from .exits import CommandError
+from .here import here_directory
 from .printing import echo_json, echo_json_line, note
 from .run_options import (
-    here_directory,
     refuse_mistakes,
     request_of,
     run_options,

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from .here import here_directory
 from .printing import note
-from .run_options import here_directory
 
 if TYPE_CHECKING:
     from paddock.client import Client

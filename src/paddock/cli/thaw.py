@@ -6,7 +6,7 @@ import click
 
 from .completing import complete_run
 from .connecting import connected
-from .printing import echo_json, safe
+from .printing import echo_steered
 
 
 @click.command("thaw")
@@ -21,7 +21,4 @@ def command(run: str, as_json: bool) -> None:
     """
     with connected() as client:
         view = client.thaw(run)
-    if as_json:
-        echo_json(view)
-    else:
-        click.echo(f"{safe(view.name)}: {safe(view.sentence or view.state)}")
+    echo_steered(view, as_json=as_json)

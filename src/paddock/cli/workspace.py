@@ -80,7 +80,7 @@ def list_them(with_paths: bool, as_json: bool) -> None:
         _list([_there(view) for view in views], with_paths=with_paths)
 
 
-@command.command("check")
+@command.command("check", short_help="Say what keeps each; removes none.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON list on stdout.")
 def check(as_json: bool) -> None:
     """Say of each workspace what keeps it from being removed; removes none.
@@ -94,7 +94,7 @@ def check(as_json: bool) -> None:
     _show(views, as_json=as_json, dry_run=True)
 
 
-@command.command("gc")
+@command.command("gc", short_help="Remove those long idle, with all work committed.")
 @click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON list on stdout.")
 def clear(dry_run: bool, as_json: bool) -> None:
@@ -111,7 +111,7 @@ def clear(dry_run: bool, as_json: bool) -> None:
     _show(views, as_json=as_json, dry_run=dry_run)
 
 
-@command.command("rm")
+@command.command("rm", short_help="Remove those of these runs, or of merged work.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON list on stdout.")
 @click.option("--merged", is_flag=True, help="All whose commits the branch they began on has.")
 @click.option("--dry-run", is_flag=True, help="With --merged: say which, and remove nothing.")

@@ -10,7 +10,7 @@ import msgspec
 from paddock.wire.log_record import LogRecord
 from paddock.wire.views import Happening
 
-from .errors import BadRequest, NotFound
+from .errors import BadRequest, NotFound, not_understood
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -18,6 +18,8 @@ T_co = TypeVar("T_co", covariant=True)
 ANSWER_S: Final = 60.0
 LONG_S: Final = 660.0  # git is asked about every workspace, one after the other
 QUIET_S: Final = 2.0  # a daemon that is well answers most things in milliseconds
+LARGEST_RECORD: Final = 1 << 20  # the daemon sends 4 KiB at most
+LARGEST_EVENT: Final = 16 << 20
 LOOKING_S: Final = 10.0  # before it takes a run, it may look at a large repository
 _PLAIN: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
@@ -122,7 +124,9 @@ def as_records() -> Callable[[bytes], Iterable[Record]]:
         held.extend(piece)
         begin = 0
         while (line := held.find(b"\n", begin)) >= 0:
-            said = head.decode(memoryview(held)[begin:line])
+            said = _understood(head, bytes(held[begin:line]))
+            if not 0 <= said.size <= LARGEST_RECORD:
+                raise not_understood(f"a record of {said.size} bytes")
             end = line + 1 + said.size
             if len(held) < end:
                 break
@@ -130,6 +134,8 @@ def as_records() -> Callable[[bytes], Iterable[Record]]:
             begin = end
             yield Record(said.at, data, said.missing_bytes, said.missing_lines)
         del held[:begin]
+        if len(held) > 2 * LARGEST_RECORD:
+            raise not_understood("a record without an end")
 
     return feed
 
@@ -137,14 +143,25 @@ def as_records() -> Callable[[bytes], Iterable[Record]]:
 def as_happenings() -> Callable[[bytes], Iterable[Happening]]:
     """Server-sent events, as they come in pieces; comments only show that somebody is there."""
     held = bytearray()
+    happening = msgspec.json.Decoder(Happening)
 
     def feed(piece: bytes) -> Iterable[Happening]:
+        is_whole = b"\n\n" in held[-1:] + piece  # else looking for its end anew costs ever more
         held.extend(piece)
-        *messages, rest = bytes(held).split(b"\n\n")
+        *messages, rest = bytes(held).split(b"\n\n") if is_whole else [held]
         held[:] = rest
         for message in messages:
             for line in message.split(b"\n"):
                 if line.startswith(b"data: "):
-                    yield msgspec.json.decode(line[6:], type=Happening)
+                    yield _understood(happening, bytes(line[6:]))
+        if len(held) > LARGEST_EVENT:
+            raise not_understood("an event without an end")
 
     return feed
+
+
+def _understood(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
+    try:
+        return decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise not_understood(error) from None

@@ -11,7 +11,7 @@ from paddock.config.places import Places
 
 from .asks import Ask, StreamAsk
 from .endpoints import AsyncSide, Endpoints
-from .reaching import Address, address_of, reachable
+from .reaching import Address, address_of, check_owner, reachable
 from .starting import ensure_daemon
 from .talking import Close, Connect, Deed, Line, Pause, Piece, Receive, Send
 
@@ -51,11 +51,15 @@ class _Wire:
     async def _connect(self) -> None:
         address = self._address
         if address.path is None:
-            opened = await asyncio.open_connection(address.host, address.port)
-        else:
-            with reachable(address.path) as name:
-                opened = await asyncio.open_unix_connection(name)
-        self._reader, self._writer = opened
+            self._reader, self._writer = await asyncio.open_connection(address.host, address.port)
+            return
+        with reachable(address.path) as name:
+            self._reader, self._writer = await asyncio.open_unix_connection(name)
+        try:
+            check_owner(self._writer.get_extra_info("socket"))
+        except PermissionError:
+            self.close()
+            raise
 
     def close(self) -> None:
         if self._writer is not None:

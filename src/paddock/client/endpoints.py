@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import (
     AsyncIterator,
     Callable,
@@ -43,22 +44,22 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class SyncSide:
+class SyncSide(ABC):
     """What a synchronous client can do with an ask."""
 
-    def perform(self, ask: Ask[T]) -> T:
-        raise NotImplementedError
+    @abstractmethod
+    def perform(self, ask: Ask[T]) -> T: ...
 
-    def follow(self, ask: StreamAsk[T]) -> Iterator[T]:
-        raise NotImplementedError
+    @abstractmethod
+    def follow(self, ask: StreamAsk[T]) -> Iterator[T]: ...
 
 
-class AsyncSide:
-    async def perform(self, ask: Ask[T]) -> T:
-        raise NotImplementedError
+class AsyncSide(ABC):
+    @abstractmethod
+    async def perform(self, ask: Ask[T]) -> T: ...
 
-    def follow(self, ask: StreamAsk[T]) -> AsyncIterator[T]:
-        raise NotImplementedError
+    @abstractmethod
+    def follow(self, ask: StreamAsk[T]) -> AsyncIterator[T]: ...
 
 
 class call(Generic[P, T]):  # noqa: N801 - it is used as a decorator

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from paddock.wire.one_line import safe
+
 
 class ClientError(Exception):
     """`code` is the daemon's word for programs, or one of ours: no_daemon, lost, late, version."""
@@ -37,6 +39,13 @@ class Trouble(ClientError):
 
 class Failed(ClientError):
     """The daemon broke off (`lost`), did not answer in time (`late`), or met a bug."""
+
+
+def not_understood(why: object) -> Failed:
+    return Failed(
+        f"the daemon's answer is not understood ({safe(str(why))}); is it of another version?",
+        "version",
+    )
 
 
 def of_status(status: int, code: str, message: str) -> ClientError:

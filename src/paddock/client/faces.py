@@ -12,6 +12,7 @@ from paddock.wire.plain_text import Cleaner
 from paddock.wire.run_request import PriorityWord
 
 from .errors import BadRequest
+from .story import story_of
 
 __all__ = [
     "Cleaner",
@@ -22,6 +23,7 @@ __all__ = [
     "format_size",
     "log_lines",
     "safe",
+    "story_of",
     "views",
 ]
 

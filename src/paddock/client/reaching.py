@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
+import socket
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +18,9 @@ from paddock.config.places import Places
 from .errors import BadRequest, NoDaemon
 from .talking import Line
 
+_PORT: Final = re.compile(r"[0-9]{1,5}")
 LONGEST_PATH: Final = 107  # bytes of a socket's path that the kernel takes
+_CREDENTIALS: Final = struct.Struct("3i")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,7 @@ def address_of(places: Places, address: str | None, token: str | None) -> Addres
     if address is None:
         return Address(path=places.socket)
     host, _, port = address.rpartition(":")
-    if not host or not port.isdigit():
+    if not host or not _PORT.fullmatch(port) or int(port) > 65535:
         raise BadRequest(f"{address!r} is no address; write it as 127.0.0.1:7070", "bad_request")
     host = host.removeprefix("[").removesuffix("]")
     return Address(host=host, port=int(port), token=token or _kept_token(places))
@@ -59,3 +65,14 @@ def reachable(path: Path) -> Iterator[str]:
         yield f"/proc/self/fd/{directory}/{path.name}"
     finally:
         os.close(directory)
+
+
+def check_owner(made: socket.socket) -> None:
+    """PermissionError for a daemon of somebody else, before a word is said to it: whoever may
+    write in the directory that is named can lay a socket there, and would be sent our environment.
+    Root asks the daemons of all."""
+    found = made.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    _, user, _ = _CREDENTIALS.unpack(found)
+    us = os.geteuid()
+    if us not in (0, user) and user != 0:
+        raise PermissionError(errno.EPERM, f"user {user}, and we are {us}")

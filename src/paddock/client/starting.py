@@ -70,7 +70,8 @@ def _listens(places: Places) -> bool:
             with reachable(places.socket) as name:
                 attempt.connect(name)
         except PermissionError as error:
-            message = f"the daemon at {places.socket} belongs to another user ({error.strerror})"
+            whose = "belongs to another user, or the way there is closed to you"
+            message = f"the daemon at {places.socket} {whose} ({error.strerror})"
             raise NoDaemon(message) from None
         except OSError:
             return False
@@ -103,7 +104,7 @@ def _start(places: Places) -> int:
     as ended when the daemon has. The marks of an agent stay with us."""
     import subprocess
 
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     state, log_file = str(places.state), str(places.log)
     words = [sys.executable, "-P", "-m", "paddock", "daemon", "run", "--state", state]
     try:

@@ -14,7 +14,7 @@ from paddock.config.places import Places
 
 from .asks import Ask, StreamAsk
 from .endpoints import Endpoints, SyncSide
-from .reaching import Address, address_of, reachable
+from .reaching import Address, address_of, check_owner, reachable
 from .talking import (
     Close,
     Connect,
@@ -102,6 +102,7 @@ class _Wire:
             made.settimeout(within_s)
             with reachable(address.path) as name:
                 made.connect(name)
+            check_owner(made)
         except BaseException:
             made.close()
             raise

@@ -17,10 +17,11 @@ from typing import Final, TypeVar
 import httptools
 import msgspec
 
+from paddock.wire.one_line import safe
 from paddock.wire.views import Problem
 
 from .asks import Ask, StreamAsk
-from .errors import BadRequest, Failed, NoDaemon, of_status
+from .errors import BadRequest, Failed, NoDaemon, not_understood, of_status
 
 T = TypeVar("T")
 
@@ -268,21 +269,20 @@ def _nobody(where: str, error: OSError) -> NoDaemon:
 
 
 def _plain(error: Exception) -> str:
-    return str(getattr(error, "strerror", None) or error).lower()
+    return safe(str(getattr(error, "strerror", None) or error).lower())
 
 
 def _problem(status: int, body: bytes) -> Exception:
     try:
         found = msgspec.json.decode(body, type=Problem)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        text = body[:200].decode("utf-8", "replace").strip()
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        text = safe(body[:200].decode("utf-8", "replace").strip())
         return of_status(status, "", f"the daemon answered {status}: {text or 'nothing'}")
-    return of_status(status, found.code, found.message)
+    return of_status(status, found.code, safe(found.message))
 
 
 def decoded(body: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(body, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        message = f"the daemon's answer is not understood ({error}); is it of another version?"
-        raise Failed(message, "version") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise not_understood(error) from None

@@ -29,6 +29,7 @@ LONGEST_RETRY_S: Final = 10.0
 TRY_AGAIN: Final = frozenset({429, 500, 502, 503, 504})
 CONNECT_S: Final = 5.0
 READ_S: Final = 20.0
+EVERYWHERE: Final = "*"  # as the name of a namespace
 
 
 class ClusterTrouble(Exception):
@@ -70,6 +71,10 @@ EVENT: Final = Kind("", "v1", "Event", "events")
 CLAIM: Final = Kind("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims")
 QUOTA: Final = Kind("", "v1", "ResourceQuota", "resourcequotas")
 JOB: Final = Kind("batch", "v1", "Job", "jobs")
+NAMESPACE: Final = Kind("", "v1", "Namespace", "namespaces", namespaced=False)
+CONFIG: Final = Kind("", "v1", "ConfigMap", "configmaps")
+SECRET: Final = Kind("", "v1", "Secret", "secrets")
+DEPLOYMENT: Final = Kind("apps", "v1", "Deployment", "deployments")
 LEASE: Final = Kind("coordination.k8s.io", "v1", "Lease", "leases")
 POD_METRICS: Final = Kind("metrics.k8s.io", "v1beta1", "PodMetrics", "pods")
 AGENT_RUN: Final = Kind("paddock.dev", "v1", "AgentRun", "agentruns")
@@ -149,10 +154,53 @@ class Api:
             f"create {kind.plural}", lambda: self._client.create(whole), patience_s
         )
 
-    async def get(self, kind: Kind, name: str, *, patience_s: float | None = None) -> Object:
+    async def get(
+        self,
+        kind: Kind,
+        name: str,
+        *,
+        namespace: str | None = None,
+        patience_s: float | None = None,
+    ) -> Object:
         one = _resource(kind)
         return await self._try(
-            f"get {kind.plural}", lambda: self._client.get(one, name), patience_s
+            f"get {kind.plural}",
+            lambda: self._client.get(one, name, namespace=namespace),
+            patience_s,
+        )
+
+    async def find(
+        self,
+        kind: Kind,
+        name: str,
+        *,
+        namespace: str | None = None,
+        patience_s: float | None = None,
+    ) -> Object | None:
+        """None where there is none of that name."""
+        try:
+            return await self.get(kind, name, namespace=namespace, patience_s=patience_s)
+        except Refused as refused:
+            if refused.code == 404:
+                return None
+            raise
+
+    async def apply(
+        self,
+        kind: Kind,
+        wanted: Object,
+        *,
+        force: bool = False,
+        dry_run: bool = False,
+        patience_s: float | None = None,
+    ) -> Object:
+        """By the server: what we say becomes so, what others said stays. 409: they said otherwise,
+        and only `force` takes it from them."""
+        whole = _resource(kind)({"apiVersion": kind.api_version, "kind": kind.kind, **wanted})
+        return await self._try(
+            f"apply {kind.plural}",
+            lambda: self._client.apply(whole, force=force, dry_run=dry_run),
+            patience_s,
         )
 
     async def replace(
@@ -190,6 +238,7 @@ class Api:
         name: str,
         *,
         grace_s: int | None = None,
+        namespace: str | None = None,
         patience_s: float | None = None,
     ) -> bool:
         """Whether it was there. What it owns goes too, in the background."""
@@ -200,7 +249,11 @@ class Api:
             await self._try(
                 f"delete {kind.plural}",
                 lambda: self._client.delete(
-                    one, name, grace_period=grace_s, cascade=CascadeType.BACKGROUND
+                    one,
+                    name,
+                    grace_period=grace_s,
+                    cascade=CascadeType.BACKGROUND,
+                    namespace=namespace,
                 ),
                 patience_s,
             )
@@ -218,14 +271,19 @@ class Api:
         *,
         labels: Mapping[str, str] | None = None,
         fields: Mapping[str, str] | None = None,
+        namespace: str | None = None,
         patience_s: float | None = None,
     ) -> tuple[list[Object], str]:
-        """All of them, and the version at which that was so."""
+        """All of them, and the version at which that was so. Of every namespace: EVERYWHERE."""
         from lightkube.core.exceptions import NotReadyError
 
         async def whole() -> tuple[list[Object], str]:
             found = self._client.list(
-                _resource(kind), labels=_plain(labels), fields=_plain(fields), chunk_size=500
+                _resource(kind),
+                labels=_plain(labels),
+                fields=_plain(fields),
+                chunk_size=500,
+                namespace=namespace,
             )
             items = [item async for item in found]
             with contextlib.suppress(NotReadyError):  # lists of figures have none
@@ -267,6 +325,19 @@ class Api:
             raise ClusterTrouble(f"the log of {pod} broke off: {_about(error)}") from None
 
     # -- trying ---------------------------------------------------------------------------
+
+    async def read(self, path: str, *, patience_s: float | None = None) -> Object:
+        """What is no object: which version it is, and what it serves."""
+
+        async def whole() -> Object:
+            answer = await self._raw.get(path)
+            if answer.is_error and answer.status_code not in TRY_AGAIN:
+                raise Refused(answer.status_code, "", " ".join(answer.text.split())[:200])
+            answer.raise_for_status()
+            found: Object = answer.json()
+            return found
+
+        return await self._try(f"read {path}", whole, patience_s)
 
     async def reachable(self, *, patience_s: float = CONNECT_S) -> None:
         """ClusterTrouble: one line that says why there is no cluster to use."""

@@ -13,6 +13,7 @@ RUN: Final = f"{GROUP}/run"
 ATTEMPT: Final = f"{GROUP}/attempt"
 AGENT: Final = f"{GROUP}/agent"  # what the NetworkPolicy of agents selects
 ROLE: Final = f"{GROUP}/role"
+TIER: Final = f"{GROUP}/tier"  # a digest of the sizes that it was given
 ASK: Final = f"{GROUP}/ask"  # annotation: what an agent is asked, for its entry to read
 STOP: Final = f"{GROUP}/stop"  # annotation: why paddock ends it
 MARK: Final = f"{GROUP}/mark"  # annotation: by which its entry speaks in the log

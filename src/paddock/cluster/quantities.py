@@ -14,7 +14,14 @@ _UNITS: Final = {
     **{unit: Decimal(1000) ** power for power, unit in enumerate("kMGTPE", start=1)},
     **{f"{unit}i": Decimal(1024) ** power for power, unit in enumerate("KMGTPE", start=1)},
 }
-_SHAPE: Final = re.compile(r"([+-]?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?)(Ki|[numkMGTPE]i?|)")
+_SHAPE: Final = re.compile(
+    r"([+-]?(?:[0-9]{1,40}\.?[0-9]{0,40}|\.[0-9]{1,40}))"
+    r"(?:[eE]([+-]?[0-9]{1,20})|([numkKMGTPE]i?)|)"
+)
+# Kubernetes holds no more than this, and nothing finer than a billionth: it cuts what is. Without
+# that `1e999999999` would be written out, digit by digit.
+LARGEST: Final = Decimal((1 << 63) - 1)
+_LARGEST_POWER, _FINEST_POWER = 90, -90
 
 
 class NoQuantity(ValueError):
@@ -23,9 +30,11 @@ class NoQuantity(ValueError):
 
 def number_of(text: str) -> Decimal:
     found = _SHAPE.fullmatch(text)
-    if found is None or found[2] not in _UNITS:
-        raise NoQuantity(f"{text!r} is no quantity; as in 500m, 2 or 8Gi")
-    return Decimal(found[1]) * _UNITS[found[2]]
+    if found is None or (found[3] or "") not in _UNITS:
+        raise NoQuantity(f"{text[:40]!r} is no quantity; as in 500m, 2 or 8Gi")
+    power = max(_FINEST_POWER, min(int(found[2] or 0), _LARGEST_POWER))
+    number = Decimal(found[1]).scaleb(power) * _UNITS[found[3] or ""]
+    return max(-LARGEST, min(number, LARGEST))
 
 
 def bytes_of(text: str) -> int:

@@ -32,6 +32,7 @@ class Watch:
         self.known: dict[str, Object] = {}  # by name, as last seen
         self._version: str | None = None
         self.breaks = 0
+        self.is_broken = False  # nothing was heard since it broke off
 
     async def begin(self, *, patience_s: float | None = None) -> None:
         """Everything that is there now; told as ADDED."""
@@ -44,6 +45,7 @@ class Watch:
         for name, one in fresh.items():
             self._see(MODIFIED if name in self.known else ADDED, one)
         self._version = version
+        self.is_broken = False
 
     async def follow(self) -> None:
         """For ever; whatever breaks is taken up again."""
@@ -55,7 +57,7 @@ class Watch:
                 assert self._version is not None
                 changes = self._api.watch(self._kind, version=self._version, labels=self._labels)
                 async for what, one in changes:
-                    pause_s = FIRST_PAUSE_S
+                    pause_s, self.is_broken = FIRST_PAUSE_S, False
                     self._version = one["metadata"]["resourceVersion"]
                     self._see(what, one)
             except Exception as error:
@@ -67,6 +69,7 @@ class Watch:
 
     def _broke(self, error: Exception) -> None:
         self.breaks += 1
+        self.is_broken = True
         if _is_gone(error):
             self._version = None
         log.info("the watch of %s broke off: %s", self._kind.plural, " ".join(str(error).split()))

@@ -45,7 +45,8 @@ TIERS: Final = Setting(
     "kubernetes.tiers",
     Tiers(),
     "[]",
-    "Sizes by role or model, before those that are built in." + _AT_START,
+    "Sizes by role or model, before those that are built in; a share of 25 is for every fourth run."
+    + _AT_START,
 )
 VOLUMES: Final = Setting(
     "kubernetes.volumes",
@@ -104,8 +105,8 @@ DEADLINE: Final = Setting(
 TTL: Final = Setting(
     "kubernetes.keep_finished",
     Duration(60, 30 * _DAY_S),
-    "1h",
-    "So long the cluster keeps what is left of an attempt, should paddock never come back."
+    "7d",
+    "So long the cluster keeps how an attempt ended, for a paddock that is away to come back to."
     + _AT_START,
 )
 START: Final = Setting(

@@ -33,6 +33,7 @@ from .settings import (
 
 HOST_FILE: Final = Path("/etc/paddock/config.yaml")
 PROJECT_FILE: Final = Path(".paddock/config.yaml")
+_APART: Final = ("container", "kubernetes")
 PROFILE_VARIABLE: Final = "PADDOCK_PROFILE"
 PROFILE_OPTION: Final = "--performance-profile"
 
@@ -47,10 +48,22 @@ def user_file() -> Path:
 
 
 def find_project_file(directory: Path) -> Path | None:
-    """`.paddock/config.yaml` in the directory or the nearest one above it."""
+    """`.paddock/config.yaml` in the directory or the nearest one above it that is no stranger's: in
+    a directory of everybody, such as /tmp, anybody can lay one above another's."""
     start = directory.absolute()
     found = (above / PROJECT_FILE for above in (start, *start.parents))
-    return next((path for path in found if _is_there(path)), None)
+    return next(
+        (path for path in found if _is_there(path) and not _is_strangers(path, start)), None
+    )
+
+
+def _is_strangers(path: Path, start: Path) -> bool:
+    """Neither ours, nor root's, nor of whoever owns the directory that is worked in."""
+    try:
+        trusted = {0, os.geteuid(), start.stat().st_uid}
+        return not {path.lstat().st_uid, path.parent.lstat().st_uid} <= trusted
+    except OSError:
+        return False  # gone meanwhile, or closed: said when it is read
 
 
 def find_files(directory: Path | None) -> dict[str, Path]:
@@ -205,6 +218,8 @@ def _looser(stricter: Stricter | None, mine: Any, theirs: Any) -> bool:
             return theirs is not None and (mine is None or mine < theirs)
         case Stricter.GUARANTEED:
             return bool(theirs == "guaranteed" and mine != theirs)
+        case Stricter.APART:
+            return theirs in _APART and mine != theirs
         case None:
             return False
 

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from .mistakes import printable
+
 LONGEST: Final = 500
 _MEMORY: Final = 1 << 20  # of one pattern, compiled
 
@@ -32,7 +34,9 @@ class Pattern:
         except re2.error as error:
             reason = error.args[0] if error.args else error
             said = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-            raise BadPattern(said) from None
+            raise BadPattern(printable(said)) from None
+        except UnicodeEncodeError:
+            raise BadPattern("half of a character (a lone surrogate)") from None
 
     @property
     def groups(self) -> frozenset[str]:

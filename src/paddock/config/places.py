@@ -65,8 +65,15 @@ class Places:
 
 # A daemon and a keeper need no more than this of whoever started them: their secrets are none of
 # its business, and would be readable in /proc for as long as they live.
-_KEPT_VARIABLES: Final = ("HOME", "PATH", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR")
-_KEPT_FAMILIES: Final = ("LC_", "XDG_", "PYTHON", "LD_", "CONTAINER_", "CONTAINERS_", "DOCKER_")
+_KEPT_VARIABLES: Final = (
+    *("HOME", "PATH", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR"),
+    # Where the engines are, one by one: DOCKER_PASSWORD and the like have these beginnings too.
+    *("DOCKER_HOST", "DOCKER_CONTEXT", "DOCKER_CONFIG", "DOCKER_CERT_PATH", "DOCKER_TLS_VERIFY"),
+    *("DOCKER_API_VERSION", "CONTAINER_HOST", "CONTAINER_CONNECTION", "CONTAINER_SSHKEY"),
+    *("CONTAINERS_CONF", "CONTAINERS_CONF_OVERRIDE", "CONTAINERS_STORAGE_CONF"),
+    "CONTAINERS_REGISTRIES_CONF",
+)
+_KEPT_FAMILIES: Final = ("LC_", "XDG_", "PYTHON", "LD_")
 
 
 def plain_environment() -> dict[str, str]:

@@ -35,7 +35,8 @@ Four layers, the later ones stronger, key by key:
 1. what is built in
 2. the host's file, `/etc/paddock/config.yaml`
 3. the user's file, `~/.config/paddock/config.yaml` (below `$XDG_CONFIG_HOME` where that is set)
-4. the project's file, `.paddock/config.yaml` in the working directory or the nearest one above it
+4. the project's file, `.paddock/config.yaml` in the working directory or the nearest one above it;
+   one that belongs neither to you, nor to root, nor to the owner of that directory is passed over
 
 `paddock config show` says each value and where it comes from, `paddock config check` finds every
 mistake at once, `paddock config init` writes a project's file to start from, with `--user` the
@@ -100,7 +101,9 @@ _HOST_WIDE: Final = """\
 
 These are the daemon's, and come from the user's or the host's file. A project's file can only make
 them stricter, for its own runs: what is looser is reported as a mistake, and a profile that a
-project chooses or changes does not loosen them. All other keys are per run.
+project chooses or changes does not loosen them. All other keys are per run. So is `sandbox.driver`:
+it is among these because a project that says `local` would take its agents out of the container
+that the user asked for.
 """
 
 

@@ -20,6 +20,7 @@ class Stricter(StrEnum):
     LOWER = "lower"
     HIGHER = "higher"
     GUARANTEED = "guaranteed"
+    APART = "apart"  # from the host: who is told to live in a container stays there
 
 
 @dataclass(frozen=True, slots=True)

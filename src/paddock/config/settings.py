@@ -113,6 +113,7 @@ SANDBOX_DRIVER: Final = Setting(
     DRIVER,
     "auto",
     "Where agents live; auto takes the strongest isolation this host has.",
+    Stricter.APART,
 )
 CONTAINMENT: Final = Setting(
     "sandbox.containment",

@@ -8,7 +8,7 @@ from typing import Any, Final
 from paddock.cluster.tiers import OTHER, STANDARD_VOLUME, Tier
 from paddock.core.units import GIB, MIB
 
-from .kinds import Number, Size, Wrong, as_items, as_table
+from .kinds import Number, Size, Whole, Wrong, as_items, as_table
 from .located import Scalar, Value, describe
 from .mistakes import nearest, quoted
 
@@ -17,8 +17,10 @@ _WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,127}")
 _CPUS: Final = Number(0.1, 1024)
 _MEMORY: Final = Size(16 * MIB, 1024 * GIB)
 _VOLUME: Final = Size(GIB, 100 * 1024 * GIB)
+_SHARE: Final = Whole(1, 100)
 _KEYS: Final = (
     *("role", "model", "cpu_request", "cpu_limit", "memory_request", "memory_limit", "volume"),
+    "share",
 )
 
 
@@ -27,7 +29,7 @@ class Tiers:
     def allowed(self) -> str:
         return (
             "a list of {role: testing, model: NAME, cpu_request: 2, cpu_limit: 4, "
-            "memory_request: 8G, memory_limit: 16G, volume: 50G}"
+            "memory_request: 8G, memory_limit: 16G, volume: 50G, share: 100}"
         )
 
     def read(self, value: Value) -> tuple[Tier, ...]:
@@ -53,7 +55,9 @@ class Tiers:
         volume = _VOLUME.read(entries["volume"]) if "volume" in entries else STANDARD_VOLUME
         if cpus[0] > cpus[1] or sizes[0] > sizes[1]:
             raise Wrong("a request above its limit", "requests of at most the limit", at=value.at)
-        return Tier(words["role"], cpus[0], cpus[1], sizes[0], sizes[1], volume, words["model"])
+        share = _SHARE.read(entries["share"]) if "share" in entries else 100
+        of = (cpus[0], cpus[1], sizes[0], sizes[1], volume)
+        return Tier(words["role"], *of, words["model"], share)
 
     def schema(self) -> dict[str, Any]:
         word = {"type": "string", "pattern": f"^{_WORD.pattern}$"}
@@ -68,6 +72,7 @@ class Tiers:
                 "memory_request": _MEMORY.schema(),
                 "memory_limit": _MEMORY.schema(),
                 "volume": _VOLUME.schema(),
+                "share": _SHARE.schema(),
             },
         }
         return {"type": "array", "maxItems": MOST_TIERS, "items": tier}
@@ -87,14 +92,25 @@ def _usual_sizes() -> tuple[tuple[str, int], ...]:
     )
 
 
-def _shown(tier: Tier) -> str:
-    facts = {
+def words_of(tier: Tier) -> dict[str, Any]:
+    """As a file would say it, sizes exactly; what is as usual is left out."""
+    found = {
         "role": tier.role,
         "model": tier.model,
-        "cpu_request": f"{tier.cpu_request:g}",
-        "cpu_limit": f"{tier.cpu_limit:g}",
+        "cpu_request": _plain(tier.cpu_request),
+        "cpu_limit": _plain(tier.cpu_limit),
         "memory_request": _MEMORY.show(tier.memory_request_bytes),
         "memory_limit": _MEMORY.show(tier.memory_limit_bytes),
         "volume": _VOLUME.show(tier.volume_bytes),
+        "share": "" if tier.share == 100 else tier.share,
     }
-    return "{" + ", ".join(f"{key}: {value}" for key, value in facts.items() if value) + "}"
+    return {key: value for key, value in found.items() if value != ""}
+
+
+def _plain(number: float) -> float:
+    return int(number) if number == int(number) else number
+
+
+def _shown(tier: Tier) -> str:
+    facts = words_of(tier)
+    return "{" + ", ".join(f"{key}: {value}" for key, value in facts.items()) + "}"

@@ -11,15 +11,16 @@ import contextlib
 import logging
 from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 from paddock.cluster.client import AGENT_RUN, QUOTA, Api
 from paddock.cluster.labels import digest
+from paddock.cluster.room import Room, cluster_policy
 from paddock.cluster.watching import Watch
 from paddock.controller.intake import Intake
 from paddock.controller.leading import Leadership, Terms
 from paddock.controller.requests import DRIVER, Reader
-from paddock.controller.room import Room, cluster_policy
 from paddock.core.policy import Policy
 from paddock.core.run import Attempt, Ended, Outcome
 from paddock.drivers.kubernetes.driver import KubernetesDriver
@@ -27,7 +28,7 @@ from paddock.drivers.kubernetes.settings import KubernetesSettings
 from paddock.storage.agent_runs import PATIENCE_S, AgentRunStore
 from paddock.supervisor.eyes import Eyes
 from paddock.supervisor.loop import Supervisor
-from paddock.supervisor.recovery import inherit, recover
+from paddock.supervisor.recovery import has_succeeded, inherit, recover
 from paddock.supervisor.thoughts import Parting
 
 EXPLAIN_S: Final = 5.0
@@ -64,16 +65,16 @@ class Controller:
         over = asyncio.Event()
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(_working(self._keep(over), over))
+            leading = asyncio.ensure_future(self._lead(stack, over))
+            lost = asyncio.ensure_future(over.wait())
             try:
-                leading = asyncio.ensure_future(self._lead(stack, over))
-                lost = asyncio.ensure_future(over.wait())
                 await asyncio.wait({leading, lost}, return_when=asyncio.FIRST_COMPLETED)
                 if leading.done():
                     leading.result()
+            finally:  # also where we are cancelled: else they would lead on, unheard
                 leading.cancel()
                 lost.cancel()
                 await asyncio.gather(leading, lost, return_exceptions=True)
-            finally:
                 self.ready.clear()
                 self.supervisor = None
 
@@ -98,7 +99,7 @@ class Controller:
         patience_s = self._settings.patience_s
         store = AgentRunStore(self._api, term=self.term, deposed=over.set, patience_s=patience_s)
         intake = Intake(self._reader, store)
-        stack.callback(intake.close)
+        stack.push_async_callback(intake.close)
         quotas = Watch(self._api, QUOTA, lambda _what, _one: None)
         runs = Watch(self._api, AGENT_RUN, intake.hear)
         await quotas.begin()
@@ -107,7 +108,8 @@ class Controller:
         stack.push_async_callback(driver.close)
         supervisor = await self._supervisor(stack, store, intake, driver)
         intake.serve(supervisor)
-        room = Room(quotas.known.values, driver.pods)
+        classes = known.priority_classes.values()
+        room = Room(quotas.known.values, driver.pods, classes=classes, tiers=known.tiers)
         eyes = Eyes(supervisor, room, tick_s=self._settings.tick_s)
         eyes.look()
         works = (quotas.follow(), runs.follow(), eyes.watch(), self._explain(intake, quotas))
@@ -130,12 +132,13 @@ class Controller:
         inherited = inherit(store, self._settings.policy)
         supervisor = Supervisor(inherited.fleet, store, inherited.clock, {DRIVER: driver}, DRIVER)
         stack.push_async_callback(supervisor.close)
-        stack.callback(store.halt)
+        stack.push_async_callback(store.halt)
         await stack.enter_async_context(_working(supervisor.write()))
         supervisor.on_parting.append(lambda parting: _part(driver, parting))
         driver.wants = lambda attempt: _is_live(supervisor, attempt)
         supervisor.begin(self.term)
         await recover(supervisor, inherited)
+        driver.tidy_up(partial(has_succeeded, supervisor))
         return supervisor
 
     async def _explain(self, intake: Intake, quotas: Watch) -> None:
@@ -149,7 +152,7 @@ class Controller:
 def _part(driver: KubernetesDriver, parting: Parting) -> None:
     state = parting.run.state
     succeeded = isinstance(state, Ended) and state.outcome is Outcome.SUCCEEDED
-    driver.part(parting.run.id, succeeded=succeeded)
+    driver.part(parting.run.id, succeeded=succeeded, attempts=parting.run.attempts)
 
 
 def _is_live(supervisor: Supervisor, attempt: Attempt) -> bool:

@@ -70,10 +70,12 @@ class Intake:
             if run not in self._store.names:
                 supervisor.post(CancelRequested(0.0, run, force=True))
 
-    def close(self) -> None:
-        """It leads no more: nothing is said any more."""
-        for task in list(self._tasks):
+    async def close(self) -> None:
+        """It leads no more: nothing is said any more, also nothing that was being said."""
+        tasks = list(self._tasks)
+        for task in tasks:
             task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def _give_up(self, run: str, why: str) -> None:
         """What cannot be kept ends: the next leader would know nothing of it."""

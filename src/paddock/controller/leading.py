@@ -30,7 +30,7 @@ class Terms:
 
 
 class Leadership:
-    def __init__(self, api: Api, identity: str, terms: Terms = Terms()) -> None:  # noqa: B008
+    def __init__(self, api: Api, identity: str, terms: Terms = Terms()) -> None:
         self._api, self._identity, self._terms = api, identity, terms
         self._lease: Object | None = None
         self._seen: str | None = None

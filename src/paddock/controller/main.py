@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import re
 import secrets
 import signal
 import sys
@@ -40,7 +41,7 @@ def command(health: str, as_json: bool) -> int:  # noqa: FBT001
     from paddock.config.mistakes import ConfigError
 
     host, _, port = health.rpartition(":")
-    if not port.isdigit():
+    if not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > 65535:
         message = f"--health: found {health!r}; allowed: an address, as in 0.0.0.0:8081"
         raise click.UsageError(message)
     _log(as_json=as_json)

@@ -14,7 +14,7 @@ from paddock.api.presets import filled
 from paddock.api.problems import Declined
 from paddock.api.recipes import Sent, recipe_of
 from paddock.cluster.client import AGENT_RUN, Object
-from paddock.cluster.tiers import Tier, tier_of
+from paddock.cluster.tiers import Tier, place_of, tier_of
 from paddock.config.layers import load_settings
 from paddock.config.mistakes import ConfigError
 from paddock.config.policy import RunDefaults, run_defaults
@@ -93,7 +93,8 @@ class Reader:
         if problem is not None:
             raise BadRun(problem)
         if request.memory_bytes is None:
-            tier = tier_of(request.role or "", request.model or "", self._tiers)
+            at = place_of(id_of(one))
+            tier = tier_of(request.role or "", request.model or "", self._tiers, at=at)
             request = replace(request, memory_bytes=tier.memory_limit_bytes)
         return request
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from .policy import Policy, SizingPolicy
+from .pressure import emergency_bytes
 from .sizing import NOTHING, Known, Moments, quantile
+from .units import MIB
+
+A_LITTLE: Final = 16 * MIB  # between two looks anybody may take so much and is not in a burst
+A_BURST_S: Final = 2.0  # measured on real agents: 1 to 2 s
+A_PAUSE_S: Final = 0.5  # growth after so long is another one
 
 
 @dataclass(slots=True)
@@ -17,6 +24,8 @@ class _Held:
     used_bytes: int = 0
     young: bool = True
     peak_bytes: int = 0  # of what was sampled, and the kernel's own at the end
+    grew_at: float = -math.inf  # when it was last seen to have taken more than a little
+    grew_from_bytes: int = 0  # what it used before that began
 
     @property
     def fixed_bytes(self) -> int:
@@ -31,6 +40,7 @@ class Sums(NamedTuple):
     learned_limit_bytes: int = 0
     used_bytes: int = 0
     moments: Moments = NOTHING
+    resting_bytes: int = 0  # only of those who are asked for by name: it changes with time
 
     def plus(self, other: Sums, sign: int = 1) -> Sums:
         return Sums(
@@ -41,6 +51,7 @@ class Sums(NamedTuple):
             self.moments
             if other.moments is NOTHING
             else [a + sign * b for a, b in zip(self.moments, other.moments, strict=True)],
+            self.resting_bytes + sign * other.resting_bytes,
         )
 
     @property
@@ -54,14 +65,11 @@ class Sums(NamedTuple):
 
     def expected_bytes(self, policy: SizingPolicy) -> int:
         """What is promised: the model, or what is in use where that is more."""
-        modelled = self.modelled_bytes(policy)
-        return self.fixed_bytes + int(max(modelled, self.learned_used_bytes))
+        return self.fixed_bytes + int(max(self.modelled_bytes(policy), self.learned_used_bytes))
 
 
 class Demand:
     """The memory held by everything that is starting, running or stopping."""
-
-    __slots__ = ("_changes", "_held", "_known", "_members", "_modelled", "policy", "sums")
 
     def __init__(self, policy: SizingPolicy) -> None:
         self.sums = Sums()
@@ -71,6 +79,8 @@ class Demand:
         self._known: dict[str, Known] = {}  # groups with evidence
         self._changes = 0
         self._modelled: float | None = 0.0
+        self._at = -math.inf  # the last sample of anybody
+        self._resting = 0  # since that; 0: to be added up anew
 
     def __len__(self) -> int:
         return len(self._held)
@@ -86,6 +96,7 @@ class Demand:
         self._held[run] = held = _Held(group, limit_bytes)
         self._members.setdefault(group, set()).add(run)
         self._set(self.sums.plus(self._sums_of(held)))
+        self._resting = self._resting and self._resting + self._at_rest(held)
 
     def leave(self, run: str) -> int:
         """What it held at most."""
@@ -94,15 +105,23 @@ class Demand:
         if not self._members[held.group]:
             del self._members[held.group]
         self._set(self.sums.plus(self._sums_of(held), -1))
+        self._resting = self._resting and self._resting - self._at_rest(held)
         self._changes += 1
         if self._changes >= 256 or not self._held:
             self._recount()  # floating sums drift by rounding; a recount now and then ends it
         return held.peak_bytes
 
-    def use(self, run: str, used_bytes: int) -> None:
+    def use(self, run: str, used_bytes: int, *, at: float) -> None:
         held = self._held[run]
         before = held.fixed_bytes
         grown = used_bytes - held.used_bytes
+        self._at, self._resting = at, 0
+        if grown > A_LITTLE:
+            if held.grew_at < at - A_PAUSE_S:
+                held.grew_from_bytes = held.used_bytes
+            held.grew_at = at
+        elif used_bytes <= held.grew_from_bytes:
+            held.grew_at = -math.inf  # that burst is over
         held.used_bytes = used_bytes
         held.peak_bytes = max(held.peak_bytes, used_bytes)
         s = self.sums
@@ -126,6 +145,7 @@ class Demand:
         before = self._known.get(group)
         if known is before:
             return
+        self._resting = 0
         if known is None:
             self._known.pop(group, None)
         else:
@@ -173,10 +193,38 @@ class Demand:
     def used_by(self, run: str) -> int:
         return self._held[run].used_bytes
 
+    def grew_at(self, run: str) -> float:
+        return self._held[run].grew_at
+
     @property
     def expected_bytes(self) -> int:
-        modelled = self.modelled_bytes()
-        return self.sums.fixed_bytes + int(max(modelled, self.sums.learned_used_bytes))
+        return self.sums.fixed_bytes + int(max(self.modelled_bytes(), self.sums.learned_used_bytes))
+
+    def in_a_burst(self, run: str, *, at: float) -> bool:
+        return self._bursts(self._held[run], at=at)
+
+    def _bursts(self, held: _Held, *, at: float) -> bool:
+        """It grew in the last moments, and not only up to what such attempts use at rest."""
+        known = self._model_of(held)
+        grown, high = (known.grown_bytes, known.typical_bytes) if known else (0.0, 0.0)
+        lately = held.grew_at >= at - A_BURST_S
+        return lately and (held.grew_from_bytes >= grown or held.used_bytes > high)
+
+    def resting_bytes(self, *others: _Held) -> int:
+        """What all will use when nobody is in a burst and those who grow up have done so."""
+        self._resting = self._resting or sum(map(self._at_rest, self._held.values()))
+        return self._resting + sum(map(self._at_rest, others))
+
+    def _at_rest(self, held: _Held) -> int:
+        if (known := self._model_of(held)) is None:
+            return held.fixed_bytes
+        used = held.grew_from_bytes if self._bursts(held, at=self._at) else held.used_bytes
+        return max(used, int(known.resting_bytes)) if used < known.grown_bytes else used
+
+    def largest_burst(self, one: Newcomer) -> int:
+        """How far above their rest the learned, and `one`, go in a large burst."""
+        known = (self._known.get(group) for group in {*self._members, one.group})
+        return max((int(each.top_bytes - each.resting_bytes) for each in known if each), default=0)
 
     def one(self, *, group: str, limit_bytes: int) -> Sums:
         """What one more attempt of this group would add."""
@@ -188,7 +236,8 @@ class Demand:
         groups: dict[str, list[str]] = {}
         for run, each in held.items():
             groups.setdefault(each.group, []).append(run)
-        return self._added_up(held.values(), groups)
+        at_rest = sum(map(self._at_rest, held.values()))
+        return self._added_up(held.values(), groups)._replace(resting_bytes=at_rest)
 
     def modelled_bytes(self) -> float:
         if self._modelled is None:
@@ -257,14 +306,12 @@ class Fit(NamedTuple):
 
 
 def fit(
-    demand: Demand,
-    policy: Policy,
-    one: Newcomer,
-    *,
-    available_bytes: int,
-    gone: Sums | None = None,
+    demand: Demand, policy: Policy, one: Newcomer, *, available_bytes: int, gone: Sums | None = None
 ) -> Fit:
     """Both sums of design.md: within the fleet's wall, and within what the host has free.
+
+    Also where much risk is allowed, one of them can have its largest burst while all others rest:
+    else those who let it pass would wait in vain.
 
     `gone` is what attempts hold that are counted as if they had left already. Where the learned
     attempts already use more than their model says, the newcomer's share comes on top of that.
@@ -281,5 +328,11 @@ def fit(
     held = base.fixed_bytes + int(max(modelled, base.learned_used_bytes))
     promised = after.fixed_bytes + int(max(modelled_after, base.learned_used_bytes + share))
     # What is promised but not yet in use will come out of MemAvailable.
-    free = available_bytes + (gone.used_bytes if gone else 0) - (promised - base.used_bytes)
-    return Fit(promised - held, promised - policy.wall_bytes, policy.floor_bytes - free)
+    available = available_bytes + (gone.used_bytes if gone else 0)
+    short = policy.floor_bytes - (available - (promised - base.used_bytes))
+    if added.learned_limit_bytes and short <= 0:
+        at_rest = demand.resting_bytes(_Held(one.group, one.limit_bytes))
+        in_a_burst = at_rest - (gone.resting_bytes if gone else 0) + demand.largest_burst(one)
+        room = available + base.used_bytes - emergency_bytes(policy.total_bytes, policy.ladder)
+        short = max(short, min(in_a_burst, guaranteed) - room)
+    return Fit(promised - held, promised - policy.wall_bytes, short)

@@ -32,7 +32,7 @@ def waiting(fleet: Fleet, run: Run) -> Waiting:
     if state.not_before_at is not None:
         left = format_duration(max(0.0, state.not_before_at - fleet.now))
         return Waiting(None, f"tried again in {left} ({state.because})")
-    place = fleet.queue.place(run.id, ageing_s=fleet.policy.ageing_s)
+    place = fleet.line_of(run).place(run.id, ageing_s=fleet.policy.ageing_s)
     alone = "; nobody is stopped for it, as its program was not found"
     return Waiting(place, _in_line(fleet, run, place) + (alone if run.spec.lacks_program else ""))
 
@@ -69,7 +69,7 @@ def _in_line(fleet: Fleet, run: Run, place: int) -> str:
     if blocked is not None:
         return f"{at_place}: {blocked}"
     limit = fleet.policy.max_agents
-    if limit is not None and len(fleet.live) >= limit:
+    if limit is not None and fleet.here >= limit:
         return f"{at_place}: {_all_at_work(fleet.policy)}"
     behind = _behind(fleet, run)
     fits = fleet.fit(run)
@@ -100,7 +100,7 @@ def _kept_for(fleet: Fleet) -> str | None:
 
 
 def _sum(fleet: Fleet, fits: Fit) -> str:
-    wall, agents = format_size(fleet.policy.wall_bytes), len(fleet.live)
+    wall, agents = format_size(fleet.policy.wall_bytes), fleet.here
     if fits.by_limits:
         limits = format_size(fleet.demand.sums.guaranteed_bytes)
         why = "while the CPUs are short or the last starts settle"
@@ -116,6 +116,8 @@ def _sum(fleet: Fleet, fits: Fit) -> str:
 
 def _blocked(fleet: Fleet, run: Run) -> str | None:
     """What stands in the way whatever the memory."""
+    if run.spec.away:
+        return "it lives on other machines, and starts as soon as anything may"
     rung = fleet.ladder.rung
     if rung >= Rung.QUEUE:
         return f"nothing starts under pressure: {fleet.ladder.because}"

@@ -29,7 +29,6 @@ from .run import (
     Ended,
     Frozen,
     Live,
-    Outcome,
     Priority,
     Queued,
     Run,
@@ -68,6 +67,7 @@ class Fleet:
         self.stopping: dict[str, None] = {}  # those of them whose memory is on its way back
         self.pressed: dict[str, None] = {}  # those of them frozen by pressure
         self.queue = Queue()  # ready runs only
+        self.outbound = Queue()  # likewise, of those that will live on other machines
         self.waiting = 0  # all that are Queued, ready or not
         self.placeless: dict[str, None] = {}  # those of them for whom there was no workspace
         self.demand = Demand(policy.sizing)
@@ -84,7 +84,7 @@ class Fleet:
         self.changed_groups: set[str] = set()  # since somebody took them to the store
         self._sequence = 0
         self._members: Counter[str] = Counter()  # how many runs of each group are here
-        self._live_at_look = 0
+        self._here_at_look = 0
         self._looked_at = 0.0
         self._young: deque[tuple[float, Attempt]] = deque()  # until when, in order of start
         self._ended: deque[str] = deque()
@@ -95,8 +95,7 @@ class Fleet:
     @property
     def next_deadline(self) -> float | None:
         """When a `TimePassed` is due; None when nothing waits for time."""
-        first = self._timers.first()
-        return first.at if first is not None else None
+        return None if (first := self._timers.first()) is None else first.at
 
     def group(self, name: str) -> Group:
         if name not in self.groups:
@@ -110,21 +109,32 @@ class Fleet:
     def live_runs(self) -> Iterator[Run]:
         return (self.runs[run] for run in self.live)
 
+    @property
+    def here(self) -> int:
+        """How many of them use the memory of this host."""
+        return len(self.live) - len(self.away)
+
+    @property
+    def overcommitted(self) -> bool:
+        """Let in by learned sizes: all at their walls would not fit."""
+        return self.demand.sums.guaranteed_bytes > self.policy.wall_bytes
+
+    def line_of(self, run: Run) -> Queue:
+        """Where it waits for its turn: what lives elsewhere waits for nothing of this host."""
+        return self.outbound if run.spec.away else self.queue
+
     def fit(self, run: Run, *, gone: Sums | None = None) -> Fit | None:
         """Both sums for one more attempt of a run; None when the host could not be read.
 
         `gone` is what those hold who are counted as if they had left: then the question is whether
         memory would be enough, and not whether the cores or the pace hold it back.
         """
-        if run.spec.away:  # also with a host that cannot be read; but not before anybody has looked
-            return None if self.host is None else Fit(0, 0, 0)
         available = self.host.available_bytes if self.host is not None else None
         if available is None or self.now - self._looked_at > self.policy.stale_s:
             return None
         learned = self.demand.sums.learned_limit_bytes or self.demand.learned(run.spec.group)
         held_back = gone is None and not self.may_overcommit(run.priority)
-        by_limits = bool(learned) and held_back
-        one = Newcomer(run.spec.group, run.limit_bytes, by_limits=by_limits)
+        one = Newcomer(run.spec.group, run.limit_bytes, by_limits=bool(learned) and held_back)
         return fit(self.demand, self.policy, one, available_bytes=available, gone=gone)
 
     def may_overcommit(self, priority: Priority) -> bool:
@@ -136,8 +146,8 @@ class Fleet:
     def _paced(self) -> bool:
         """As many more than at the last look at the host as may be, before they are seen."""
         sizing = self.policy.sizing
-        growth = max(sizing.overcommit_growth_least, int(sizing.overcommit_growth * len(self.live)))
-        return len(self.live) >= self._live_at_look + growth
+        growth = max(sizing.overcommit_growth_least, int(sizing.overcommit_growth * self.here))
+        return self.here >= self._here_at_look + growth
 
     def _slow(self) -> bool:
         return self.host is not None and self.host.slowdown > self.policy.sizing.overcommit_slowdown
@@ -184,15 +194,15 @@ class Fleet:
     def sample(self, run: Run, used_bytes: int) -> None:
         """The attempt's use from now on; until now it used what was sampled last."""
         self._observe(run)
-        self.demand.use(run.id, used_bytes)
+        self.demand.use(run.id, used_bytes, at=self.now)
 
     def saw_peak(self, run: Run, peak_bytes: int) -> None:
         """The kernel's own peak: a burst between two samples is a burst all the same."""
         if peak_bytes > self.demand.peak_of(run.id):
             self.demand.saw_peak(run.id, peak_bytes)
-            burst_s = self.policy.sizing.burst_s
-            size = self.group(run.spec.group).size
-            size.observe(peak_bytes, seconds=burst_s, at=self.now)
+            if not run.spec.away:  # that teaches nothing about this host
+                size, burst_s = self.group(run.spec.group).size, self.policy.sizing.burst_s
+                size.observe(peak_bytes, seconds=burst_s, at=self.now)
 
     def set_breaker(self, group: str, breaker: Breaker) -> None:
         """The group's runs are passed over in the queue whenever the breaker says so."""
@@ -201,11 +211,9 @@ class Fleet:
             return
         owner.breaker = breaker
         self.changed_groups.add(group)
-        if lets_start(breaker):
-            self.queue.unpark(group)
-            self.stir()
-        else:
-            self.queue.park(group)
+        for line in (self.queue, self.outbound):
+            (line.unpark if lets_start(breaker) else line.park)(group)
+        self.stir()  # its runs may start, or one of them held the door
         if isinstance(breaker, Open):
             self.wake(Timer(breaker.until_at, TimerKind.BREAKER, group))
 
@@ -247,9 +255,9 @@ class Fleet:
         paced, slow = self._paced(), self._slow()
         self.host = host
         self._looked_at = self.now
-        if paced or (slow and not self._slow()):
-            self.stir()  # who was held back may come now
-        self._live_at_look = len(self.live)
+        if paced or (slow and not self._slow()) or self.demand.sums.learned_limit_bytes:
+            self.stir()  # who was held back may come now, or others have settled on less
+        self._here_at_look = self.here
         while self._young and self._young[0][0] <= self.now:
             _, attempt = self._young.popleft()
             run = self.runs.get(attempt.run)
@@ -279,7 +287,7 @@ class Fleet:
         self.placeless.pop(run.id, None)
         if state.ready:
             served = isinstance(after.state, Starting)
-            tag = self.queue.remove(run.id, served=served)
+            tag = self.line_of(run).remove(run.id, served=served)
             after = replace(after, tag=tag) if served else after
             self.stir()  # it may have held the door
         still_unmet = after.state.unmet if isinstance(after.state, Queued) else frozenset()
@@ -299,7 +307,7 @@ class Fleet:
             self._young.append((self.now + self.policy.sizing.young_s, run.attempt))
         if isinstance(state, Running) and state.frozen is Frozen.BY_PRESSURE:
             self.pressed[run.id] = None
-        if isinstance(state, Stopping):
+        if isinstance(state, Stopping) and not run.spec.away:
             self.stopping[run.id] = None
             self.stir()  # stopping for the first time or for too long: who waits for it looks
         elif isinstance(state, Ended):
@@ -326,8 +334,8 @@ class Fleet:
             self.dependents.setdefault(need, {})[run.id] = None
         if state.ready:
             entry = Entry(run.tag, run.sequence, run.id, run.spec.group, run.enqueued_at)
-            self.queue.add(entry, run.priority)
-            if self._in_sight(run.id):
+            self.line_of(run).add(entry, run.priority)
+            if not run.spec.away and self._in_sight(run.id):
                 self.stir()
 
     def _in_sight(self, run: str) -> bool:
@@ -343,7 +351,7 @@ class Fleet:
         """A run's place is given when it first lines up, and kept from then on."""
         if run.tag or not (isinstance(run.state, Queued) and run.state.ready):
             return run
-        return replace(run, tag=self.queue.new_tag(run.priority, group=run.spec.group))
+        return replace(run, tag=self.line_of(run).new_tag(run.priority, group=run.spec.group))
 
     def _observe(self, run: Run) -> None:
         since_at = self.live[run.id]
@@ -384,17 +392,9 @@ class Fleet:
             run = self.runs.get(timer.key)
             return run is not None and run.state.deadline_at == timer.at
         if timer.kind is TimerKind.BREAKER:
-            group = self.groups.get(timer.key)
-            return (
-                group is not None
-                and isinstance(group.breaker, Open)
-                and group.breaker.until_at == timer.at
-            )
+            breaker = self.groups[timer.key].breaker if timer.key in self.groups else None
+            return isinstance(breaker, Open) and breaker.until_at == timer.at
         if timer.kind is TimerKind.HEARTBEAT:
             heartbeat = self.heartbeats.get(timer.key)
             return heartbeat is not None and heartbeat.next_at == timer.at
         return timer.key in self.queue
-
-
-def outcome_of(run: Run) -> Outcome | None:
-    return run.state.outcome if isinstance(run.state, Ended) else None

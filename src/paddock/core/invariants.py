@@ -31,14 +31,14 @@ def _of_run(fleet: Fleet, run: Run) -> Iterator[str]:
     if (isinstance(state, Queued) and state.awaits_place) != (run.id in fleet.placeless):
         yield "waits for a place without being known to, or the other way round"
     if isinstance(state, Queued):
-        if state.ready != (run.id in fleet.queue):
+        if state.ready != (run.id in fleet.line_of(run)):
             yield "ready without standing in line, or the other way round"
         for need in state.unmet:
             if run.id not in fleet.dependents.get(need, {}):
                 yield f"waits for {need}, which will not tell it"
             elif need not in fleet.runs or isinstance(fleet.runs[need].state, Ended):
                 yield f"waits for {need}, which has ended"
-    elif run.id in fleet.queue:
+    elif run.id in fleet.line_of(run):
         yield "stands in line without being queued"
 
 
@@ -90,5 +90,6 @@ def _of_time(fleet: Fleet) -> Iterator[str]:
     if next_at is not None and next_at <= fleet.now:
         yield f"a deadline at {next_at} is past (now {fleet.now})"
     for name, group in fleet.groups.items():
-        if fleet.queue.is_parked(name) == lets_start(group.breaker):
+        lines = (fleet.queue, fleet.outbound)
+        if any(line.is_parked(name) == lets_start(group.breaker) for line in lines):
             yield f"the queue and the breaker of {name} disagree"

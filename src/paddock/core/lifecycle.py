@@ -239,7 +239,7 @@ def _settle(fleet: Fleet, run: Run, state: Starting | Running | Stopping, ended:
     reason = state.outcome if isinstance(state, Stopping) else None
     if isinstance(state, Stopping) and reason is not None and not _finished(state, verdict):
         verdict = Verdict(reason, state.because)
-    if ended.peak_bytes is not None and not run.spec.away:
+    if ended.peak_bytes is not None:
         fleet.saw_peak(run, ended.peak_bytes)
     if run.spec.steps and verdict.outcome is Outcome.SUCCEEDED:
         run = step_done(fleet, run, ended)

@@ -32,7 +32,8 @@ class LadderPolicy:
     emergency_free_bytes: int = 192 * MIB
     # A step is left this many points lower than it was taken, and only after the dwell.
     hysteresis: float = 3.0
-    dwell_s: float = 5.0
+    dwell_s: float = 2.0
+    start_dwell_s: float = 1.0  # of the steps at which only starts wait
     # ADM-2: each of these counts as pressure and stops new starts.
     stall_percent: float = 10.0
     swap_percent: float = 50.0

@@ -51,9 +51,7 @@ class Room:
 
 def make_room(fleet: Fleet, claimant: Run) -> None:
     """Stop lesser runs if that lets the claimant in; otherwise nobody is disturbed."""
-    if claimant.priority is Priority.LOW or claimant.spec.away:
-        return  # what lives elsewhere needs no room here
-    if _asked_just_now(fleet, claimant):
+    if claimant.priority is Priority.LOW or _asked_just_now(fleet, claimant):
         return
     room = Room(fleet, claimant)
     if room.is_met():

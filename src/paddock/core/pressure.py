@@ -46,7 +46,9 @@ def climb(ladder: Ladder, host: Host, policy: LadderPolicy, *, at: float) -> Lad
     since_at = ladder.lower_since_at
     if since_at is None:
         return Ladder(ladder.rung, ladder.because, at)
-    if at - since_at < policy.dwell_s:
+    # Who waits to start is looked at by admission too: a burst that is over need not keep it.
+    dwell_s = policy.dwell_s if ladder.rung >= Rung.PREEMPT else policy.start_dwell_s
+    if at - since_at < dwell_s:
         return Ladder(ladder.rung, ladder.because, since_at)
     return Ladder(easier, easier_because)
 

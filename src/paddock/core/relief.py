@@ -11,8 +11,12 @@ from .lifecycle import preempt, stop
 from .preemption import as_candidate, leaving
 from .pressure import Round, Rung, emergency_bytes, has_eased, rung_of
 from .run import Frozen, Outcome, Priority, Run, Running, Starting, StopPhase, Stopping
+from .units import MIB
 from .victims import Bytes, Candidate, because, choose
 
+A_LOOK: Final = 192 * MIB  # what a burst takes between two looks: 2 GB/s for 100 ms
+A_MOMENT_S: Final = 0.35  # a few looks: who took something in it still grows
+CRITICAL, BURSTS, GROWS, RESTS = range(4)  # in the order in which they go on
 STEADY: Final = 16  # a sixteenth of its limit is how much less who goes on counts with
 
 
@@ -21,10 +25,11 @@ def relieve(fleet: Fleet) -> None:
     host = fleet.host
     if host is None or host.used_percent is None or host.available_bytes is None:
         return  # nobody is killed on a guess
-    if fleet.ladder.rung < Rung.PREEMPT:
-        _all_clear(fleet)
-    elif fleet.ladder.rung is Rung.EMERGENCY:
+    if fleet.ladder.rung is Rung.EMERGENCY:
         _emergency(fleet)
+    elif fleet.ladder.rung < Rung.PREEMPT or has_eased(host, fleet.policy.ladder):
+        # With the second only the step's dwell is left, for those who would start.
+        _all_clear(fleet)
     else:
         _preempt(fleet)
 
@@ -37,11 +42,6 @@ def _all_clear(fleet: Fleet) -> None:
 
 def _preempt(fleet: Fleet) -> None:
     """First let some stand still, which may be enough; then stop who must give way."""
-    assert fleet.host is not None
-    if has_eased(fleet.host, fleet.policy.ladder):
-        # Only the step's dwell is left, for those who would start: these may go on.
-        _all_clear(fleet)
-        return
     current = fleet.round
     if current is None or current.kill:
         _begin(fleet)
@@ -70,7 +70,7 @@ def _is_over(fleet: Fleet, current: Round) -> bool:
 
 
 def _let_stand(fleet: Fleet, *, give_up_at: float) -> None:
-    if _overcommitted(fleet):
+    if fleet.overcommitted:
         _hold(fleet, give_up_at=give_up_at)
         return
     chosen = {each.run for each in choose(_stoppable(fleet), Bytes(_over_the_step(fleet)))}
@@ -81,40 +81,47 @@ def _let_stand(fleet: Fleet, *, give_up_at: float) -> None:
         freeze(fleet, fleet.runs[run], by=Frozen.BY_PRESSURE, because=fleet.ladder.because)
 
 
-def _overcommitted(fleet: Fleet) -> bool:
-    """Let in by learned sizes: all at their walls would not fit."""
-    return fleet.demand.sums.guaranteed_bytes > fleet.policy.wall_bytes
-
-
 def _hold(fleet: Fleet, *, give_up_at: float) -> None:
-    """Bursts wait for each other: only those go on who could go to their walls in what is left.
+    """Bursts wait for each other: whoever is deepest in one must be able to go to its wall.
 
-    As a banker lends: whoever is deep in a burst needs least to be through with it, gives all of it
-    back, and then the next can go on. At least one does; the critical always do.
+    As a banker lends: it needs least to be through, gives all of it back, and then the next is the
+    deepest. The others who grow go on too, as long as what they take until the next look leaves
+    it that. Those who rest go on as long as one of them who begins a burst would be seen in time.
+    The critical always go on.
     """
     assert fleet.host is not None and fleet.host.available_bytes is not None
     floor = emergency_bytes(fleet.host.total_bytes, fleet.policy.ladder)
-    used = fleet.demand.sums.used_bytes
-    room = min(fleet.policy.wall_bytes - used, fleet.host.available_bytes - floor)
-    held: list[Run] = []
-    anybody = False
-    for lesser, left, run in sorted(_claims(fleet), key=lambda claim: claim[:2]):
-        if not lesser or not anybody or left <= room:
-            anybody = True
-            room -= left
-            if run.id in fleet.pressed:
-                thaw(fleet, run)
+    left_of_wall = fleet.policy.wall_bytes - fleet.demand.sums.used_bytes
+    room = spare = min(left_of_wall, fleet.host.available_bytes - floor)
+    go_on, held, resting = list[Run](), list[Run](), list[Run]()
+    claims = sorted(_claims(fleet), key=lambda claim: claim[:2])
+    deepest = next((run for kind, _, run in claims if kind == BURSTS), None)
+    for kind, left, run in claims:
+        if kind == RESTS:
+            resting.append(run)
+        elif kind == CRITICAL or run is deepest:
+            may = kind == CRITICAL or left <= room or room >= 2 * A_LOOK
+            (go_on if may else held).append(run)
+            spare -= left
         else:
-            held.append(run)
-    victims = tuple(run.id for run in held)
-    fleet.round = Round(victims=victims, give_up_at=give_up_at, hold=True)
+            (go_on if spare >= 2 * A_LOOK else held).append(run)
+            spare -= A_LOOK
+    if room < A_LOOK:
+        # One alone hardly ever begins a burst just now, and somebody must come to an end.
+        resting.sort(key=lambda run: run.state.since_at)
+        alone = 0 if go_on else 1
+        held, resting = held + resting[alone:], resting[:alone]
+    go_on += resting
+    for run in go_on:
+        thaw(fleet, run)
+    fleet.round = Round(tuple(run.id for run in held), give_up_at=give_up_at, hold=True)
     for run in held:
         freeze(fleet, run, by=Frozen.BY_PRESSURE, because=fleet.ladder.because)
 
 
-def _claims(fleet: Fleet) -> Iterator[tuple[bool, int, Run]]:
-    """How much each that runs could still take; the critical first. Who goes on in a hold counts
-    with a little less, so that two who are alike do not take turns with every look."""
+def _claims(fleet: Fleet) -> Iterator[tuple[int, int, Run]]:
+    """What each that runs does, and how much it could still take. Who goes on in a hold counts with
+    a little less, so that two who are alike do not take turns with every look."""
     is_held = fleet.round is not None and fleet.round.hold
     for run in _here(fleet):
         if isinstance(run.state, Running) and run.state.frozen is not Frozen.BY_USER:
@@ -122,7 +129,18 @@ def _claims(fleet: Fleet) -> Iterator[tuple[bool, int, Run]]:
             left = limit - fleet.demand.used_by(run.id)
             if is_held and run.id not in fleet.pressed:
                 left -= limit // STEADY
-            yield run.priority is not Priority.CRITICAL, max(0, left), run
+            yield _does(fleet, run), max(0, left), run
+
+
+def _does(fleet: Fleet, run: Run) -> int:
+    """As it is, or was when it was frozen."""
+    assert isinstance(run.state, Running)
+    seen_at = run.state.frozen_at if run.state.frozen else fleet.now
+    if run.priority is Priority.CRITICAL:
+        return CRITICAL
+    if fleet.demand.in_a_burst(run.id, at=seen_at):
+        return BURSTS
+    return GROWS if fleet.demand.grew_at(run.id) >= seen_at - A_MOMENT_S else RESTS
 
 
 def _here(fleet: Fleet) -> Iterator[Run]:
@@ -150,32 +168,26 @@ def _stop_some(fleet: Fleet, current: Round) -> None:
     nearly all did, rather who goes on and gives nothing back."""
     frozen = _frozen(fleet, current)
     candidates = _stoppable(fleet)
-    if frozen and not _overcommitted(fleet):
+    if frozen and not fleet.overcommitted:
         candidates = [as_candidate(fleet, run) for run in frozen]
     victims = choose(candidates, Bytes(_over_the_step(fleet)))
     spared = _spared(fleet, victims)
     for victim in victims:
         text = because(victim, cause=fleet.ladder.because, spared=spared)
-        run = fleet.runs[victim.run]
-        preempt(fleet, run, because=text)
+        preempt(fleet, fleet.runs[victim.run], because=text)
     fleet.round = None
 
 
 def _emergency(fleet: Fleet) -> None:
     """Kill down to the relief target; whoever is being stopped goes first, and at once."""
     current = fleet.round
-    if (
-        current is not None
-        and current.kill
-        and fleet.now < current.give_up_at
-        and _still(fleet, current)
-    ):
+    if current and current.kill and fleet.now < current.give_up_at and _still(fleet, current):
         return
     policy = fleet.policy.ladder
     floor = policy.skip_low_free_bytes
     need = _over_bytes(fleet, target=policy.relief_target, free_bytes=floor)
     victims: list[Candidate] = []
-    for run in fleet.live_runs():
+    for run in _here(fleet):
         # One killed in an earlier round and still there is stuck in the kernel: look elsewhere.
         if need <= 0 or not isinstance(run.state, Stopping) or run.state.phase is StopPhase.KILLED:
             continue
@@ -189,11 +201,8 @@ def _emergency(fleet: Fleet) -> None:
         text = because(victim, cause=fleet.ladder.because, spared=spared)
         run = fleet.runs[victim.run]
         stop(fleet, run, outcome=Outcome.PREEMPTED, because=text, phase=StopPhase.KILLED)
-    fleet.round = Round(
-        victims=tuple(v.run for v in victims),
-        give_up_at=fleet.now + policy.kill_round_s,
-        kill=True,
-    )
+    gone = tuple(victim.run for victim in victims)
+    fleet.round = Round(gone, give_up_at=fleet.now + policy.kill_round_s, kill=True)
 
 
 def _killable(fleet: Fleet, *, dying: bool) -> list[Candidate]:
@@ -203,8 +212,7 @@ def _killable(fleet: Fleet, *, dying: bool) -> list[Candidate]:
     """
     assert fleet.host is not None
     live = [run for run in _here(fleet) if isinstance(run.state, Starting | Running)]
-    candidates = [as_candidate(fleet, run) for run in live]
-    useful = [candidate for candidate in candidates if candidate.used_bytes > 0]
+    useful = [each for run in live if (each := as_candidate(fleet, run)).used_bytes > 0]
     lesser = [each for each in useful if each.priority is not Priority.CRITICAL]
     if lesser or dying or rung_of(fleet.host, fleet.policy.ladder) < Rung.EMERGENCY:
         return lesser
@@ -228,7 +236,7 @@ def _still(fleet: Fleet, current: Round) -> list[Run]:
 
 def _spared(fleet: Fleet, victims: Sequence[Candidate]) -> list[Candidate]:
     taken = {victim.run for victim in victims}
-    return [as_candidate(fleet, run) for run in fleet.live_runs() if run.id not in taken]
+    return [as_candidate(fleet, run) for run in _here(fleet) if run.id not in taken]
 
 
 def _over_bytes(fleet: Fleet, *, target: float, free_bytes: int) -> float:

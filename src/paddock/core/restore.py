@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from .actions import Action, FreezeAttempt, ThawAttempt
 from .fleet import Fleet
@@ -10,7 +10,7 @@ from .group import Group
 from .heartbeat import Heartbeat
 from .lifecycle import stop_action
 from .policy import Policy
-from .run import Frozen, Priority, Queued, Run, Running, Starting, Stopping
+from .run import Frozen, Queued, Run, Running, Starting, Stopping
 from .steps import start_action
 
 
@@ -46,16 +46,15 @@ def restore(
     return fleet
 
 
-def _resume_turns(fleet: Fleet, runs: Iterable[Run]) -> None:
+def _resume_turns(fleet: Fleet, runs: Sequence[Run]) -> None:
     """Newcomers line up behind the last turn that was served, not in front of everybody."""
-    waiting: dict[Priority, int] = {}
     for run in runs:
         if run.attempts:
-            fleet.queue.was_served(run.priority, tag=run.tag)
-        elif isinstance(run.state, Queued) and run.tag:
-            waiting[run.priority] = min(run.tag, waiting.get(run.priority, run.tag))
-    for priority, tag in waiting.items():
-        fleet.queue.was_served(priority, tag=tag - 1)
+            fleet.line_of(run).was_served(run.priority, tag=run.tag)
+    fresh = [run for run in runs if isinstance(run.state, Queued) and run.tag and not run.attempts]
+    last_first = sorted(fresh, key=lambda run: -run.tag)
+    for run in {(run.spec.away, run.priority): run for run in last_first}.values():
+        fleet.line_of(run).was_served(run.priority, tag=run.tag - 1)
 
 
 def owed(fleet: Fleet) -> list[Action]:

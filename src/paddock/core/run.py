@@ -258,3 +258,8 @@ class Run(Struct, frozen=True):
     @property
     def live(self) -> bool:
         return isinstance(self.state, Live)
+
+
+def outcome_of(run: Run) -> Outcome | None:
+    """None as long as it has not ended."""
+    return run.state.outcome if isinstance(run.state, Ended) else None

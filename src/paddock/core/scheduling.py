@@ -17,12 +17,21 @@ from .run import Frozen, Priority, Queued, Run, Running, Stopping
 
 def schedule(fleet: Fleet) -> None:
     """Start everything that may start, if anything happened that could let one start."""
+    _send_away(fleet)
     if not fleet.queue or not _more_room(fleet) or fleet.ladder.rung >= Rung.QUEUE:
         return
     if fleet.claimant is not None:
         _serve_claimant(fleet, fleet.runs[fleet.claimant])
     while _start_one(fleet):
         pass
+
+
+def _send_away(fleet: Fleet) -> None:
+    """Those who take nothing of this host start however hard it is pressed; their driver says where
+    they do not fit. But not before anybody has looked: until then drivers find what they have."""
+    may = fleet.host is not None and fleet.policy.max_agents != 0  # 0: the fleet is halted
+    while may and (run := next(fleet.outbound.in_order(ageing_s=fleet.policy.ageing_s), None)):
+        start(fleet, fleet.runs[run])
 
 
 def _serve_claimant(fleet: Fleet, run: Run) -> None:
@@ -52,11 +61,11 @@ def _start_one(fleet: Fleet) -> bool:
     """Start the first that may; False when nobody can, and then room is made for the urgent."""
     blocked: list[Run] = []
     host_short = False
-    failed: set[tuple[str, int, bool, bool]] = set()  # the same shape gets the same answer
+    failed: set[tuple[str, int, bool]] = set()  # the same shape gets the same answer
     fleet.door = None
     for run in _in_turn(fleet):
         urgent = run.priority < Priority.NORMAL
-        shape = (run.spec.group, run.limit_bytes, urgent, run.spec.away)
+        shape = (run.spec.group, run.limit_bytes, urgent)
         if shape not in failed:
             fits = _fits(fleet, run)
             if fits is None:
@@ -83,9 +92,8 @@ def _pass_by(fleet: Fleet, head: Run) -> None:
     """From now on others may pass it, for so long."""
     if isinstance(head.state, Queued) and head.state.passed_since_at is None:
         passed = replace(head.state, passed_since_at=fleet.now)
-        full = not head.spec.away and _full(fleet)
-        why = "and all agents allowed are at work" if full else "and does not fit; others may pass"
-        fleet.amend(head, f"first in line {why}", state=passed)
+        why = "all agents allowed are at work" if _full(fleet) else "does not fit; others may pass"
+        fleet.amend(head, f"first in line and {why}", state=passed)
 
 
 def _in_turn(fleet: Fleet) -> Iterator[Run]:
@@ -118,14 +126,13 @@ def _above(fleet: Fleet) -> Priority | None:
 
 def _fits(fleet: Fleet, run: Run) -> Fit | None:
     fits = fleet.fit(run)
-    if fits is not None and not run.spec.away and _full(fleet):
+    if fits is not None and _full(fleet):
         return Fit(fits.need_bytes, max(1, fits.wall_short_bytes), fits.host_short_bytes)
     return fits
 
 
 def _full(fleet: Fleet) -> bool:
-    here = len(fleet.live) - len(fleet.away)
-    return fleet.policy.max_agents is not None and here >= fleet.policy.max_agents
+    return fleet.policy.max_agents is not None and fleet.here >= fleet.policy.max_agents
 
 
 def _holds_the_door(fleet: Fleet, run: Run) -> bool:

@@ -29,6 +29,7 @@ NOTHING: Final = (0.0,) * len(TILTS)
 
 Moments = Sequence[float]
 
+SHARES: Final = (0.95, 0.6, 0.22)
 _FIRST_BYTES: Final = 4 * MIB
 _LOG_RATIO: Final = math.log(1.03)  # bins 3 % wide; a use counts as its bin's upper edge
 
@@ -159,6 +160,9 @@ class Known(NamedTuple):
     grown: Moments
     young: Moments
     typical_bytes: float = 0.0  # 95 % of the time it uses no more
+    resting_bytes: float = 0.0  # 60 % of the time it uses no more
+    grown_bytes: float = 0.0  # 78 % of the time it uses more: below, it still grows up
+    top_bytes: float = 0.0  # 99 % of the time it uses no more: the height of a large burst
     limit_bytes: float = math.inf  # attempts under a higher wall have not been seen often enough
 
 
@@ -260,14 +264,20 @@ class SizeModel:
             always = self._moments(self.histogram, policy)
             young = self._moments(self.young, policy) if self.young.bins else always
             # The young grow old: they count by whichever is worse.
-            typical = self.histogram.quantile(0.95) + self._faded()
             worse = tuple(map(max, always, young))
-            self._known = Known(always, worse, typical, self._proven_bytes(policy))
+            typical, rest, grown = (self.histogram.quantile(q) + self._faded() for q in SHARES)
+            self._known = Known(always, worse, typical, rest, grown, self._top_bytes(policy))
             self._fresh_seconds = 0.0
         proven = self._proven_bytes(policy)
         if proven != self._known.limit_bytes:
             self._known = self._known._replace(limit_bytes=proven)
         return self._known
+
+    def _top_bytes(self, policy: SizingPolicy) -> float:
+        """The height of a large burst; the unseen one, until enough has been seen."""
+        share = 0.99 * (1 + policy.unseen_s / self.histogram.seconds)
+        seen = self.histogram.quantile(share) + self._faded()
+        return seen if share < 1 else max(seen, float(self.limit_bytes))
 
     def _moments(self, histogram: Histogram, policy: SizingPolicy) -> Moments:
         seen = list(histogram.sizes())

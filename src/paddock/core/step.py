@@ -250,7 +250,7 @@ def _sampled(fleet: Fleet, host: Host, used: Mapping[Attempt, int]) -> None:
 
 def _paced(fleet: Fleet, host: Host) -> Host:
     """What the runs themselves tell; an empty host is not slow, whatever the last ones took."""
-    slowdown = fleet.pace.slowdown(fleet.now) if fleet.live else 1.0
+    slowdown = fleet.pace.slowdown(fleet.now) if fleet.here else 1.0
     return host if slowdown <= host.slowdown else replace(host, slowdown=slowdown)
 
 

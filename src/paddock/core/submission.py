@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from .actions import Refuse
 from .breaker import lets_start
-from .fleet import Fleet, outcome_of
+from .fleet import Fleet
 from .heartbeat import SHORTEST_S, Heartbeat, beat
 from .policy import Policy
 from .pressure import Rung
-from .run import Outcome, Priority, Queued, Run, RunSpec
+from .run import Outcome, Priority, Queued, Run, RunSpec, outcome_of
 from .units import format_size
 
 
@@ -171,7 +171,7 @@ def heartbeat_due(fleet: Fleet, name: str) -> None:
     last = fleet.runs.get(heartbeat.last_run or "")
     busy = last is not None and outcome_of(last) is None
     full = fleet.waiting >= fleet.policy.queue_depth
-    pressed = full or fleet.ladder.rung >= Rung.SKIP_LOW
+    pressed = full or (fleet.ladder.rung >= Rung.SKIP_LOW and not heartbeat.template.away)
     after, spec = beat(heartbeat, at=fleet.now, pressed=pressed, busy=busy)
     if spec is not None and not submit(fleet, (spec,), {}):
         after, _ = beat(heartbeat, at=fleet.now, pressed=True, busy=busy)

@@ -52,6 +52,8 @@ def set_up_log(file: Path | None, *, verbose: bool) -> None:
     """Bounded: a daemon lives for months."""
     handler: logging.Handler = logging.StreamHandler()
     if file is not None:
+        if file.is_fifo():
+            raise NotFit(f"{file} is a pipe, and a daemon would wait in it; remove it")
         try:
             handler = logging.handlers.RotatingFileHandler(
                 file, maxBytes=LOG_BYTES, backupCount=LOGS_KEPT, encoding="utf-8"

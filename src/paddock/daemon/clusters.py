@@ -16,17 +16,19 @@ from paddock.config.layers import load_settings
 from paddock.config.mistakes import ConfigError
 from paddock.config.places import Places
 from paddock.config.settings import Settings
-from paddock.core.run import Ended, Outcome
+from paddock.core.run import Ended, Outcome, outcome_of
 from paddock.drivers.attempts import instance_of
 from paddock.drivers.kubernetes.driver import DriverTrouble, KubernetesDriver
 from paddock.logs.output import OutputStore
 from paddock.ports import Driver
 from paddock.supervisor.cluster_settings import kubernetes_settings, where_of
 from paddock.supervisor.loop import Supervisor
+from paddock.supervisor.recovery import has_succeeded, take_up
 from paddock.supervisor.thoughts import Parting
 
 NAME: Final = "kubernetes"
 RECONNECT_S: Final = 5.0
+IN_VAIN: Final = 2  # a server that is started anew is not worth a line in every story
 
 log = logging.getLogger("paddock.daemon")
 
@@ -83,45 +85,80 @@ async def cluster_driver(
     return driver
 
 
-async def connect_cluster(
-    stack: AsyncExitStack,
-    supervisor: Supervisor,
-    drivers: dict[str, Driver],
-    places: Places,
-    output: OutputStore,
-) -> str | None:
-    """Among the drivers, or whoever asks for it is told why not. A sentence: a daemon that went on
-    without it would take agents for lost."""
-    found = await cluster_driver(places, load_settings(None), output)
-    if isinstance(found, str):
-        supervisor.absent[NAME] = found
-        if any(run.spec.away for run in supervisor.fleet.live_runs()):
-            return f"agents run in a cluster, and the driver for it {found}"
-        return None
-    supervisor.absent.pop(NAME, None)
-    drivers[NAME] = found
-    supervisor.on_parting.append(partial(_part, found))
-    stack.push_async_callback(found.close)
-    return None
+class ClusterLine:
+    """The cluster as a daemon has it: there, silent, or not wanted.
 
+    A daemon starts also while it is silent. Runs that live there are left as they are until it
+    answers: whoever took them for lost would start some of them a second time.
+    """
 
-async def await_cluster(
-    stack: AsyncExitStack,
-    supervisor: Supervisor,
-    drivers: dict[str, Driver],
-    places: Places,
-    output: OutputStore,
-) -> None:
-    """One that did not answer when the daemon started is asked again: runs may wait for it."""
-    wanted = is_wanted(places, load_settings(None))
-    while True:
-        await asyncio.sleep(RECONNECT_S)
-        if not wanted or NAME in drivers:
-            continue
+    def __init__(
+        self,
+        supervisor: Supervisor,
+        drivers: dict[str, Driver],
+        places: Places,
+        output: OutputStore,
+    ) -> None:
+        self._supervisor, self._drivers = supervisor, drivers
+        self._places, self._output = places, output
+        self._driver: ClusterDriver | None = None
+        self._in_vain = 0  # times in a row that it was asked and did not answer
+
+    async def connect(self, stack: AsyncExitStack) -> bool:
+        """Among the drivers, or whoever asks for it is told why not."""
+        settings, fleet = load_settings(None), self._supervisor.fleet
+        if not any(run.spec.away and outcome_of(run) is None for run in fleet.runs.values()):
+            _used(self._places).unlink(missing_ok=True)  # only an image asks for a cluster now
+        found = await cluster_driver(self._places, settings, self._output)
+        if isinstance(found, str):
+            self._supervisor.absent[NAME] = found
+            if fleet.away or is_wanted(self._places, settings):
+                self._supervisor.silence.goes_on(found)
+            return False
+        self._supervisor.absent.pop(NAME, None)
+        self._drivers[NAME] = self._driver = found
+        self._supervisor.on_parting.append(partial(_part, found))
+        stack.push_async_callback(found.close)
+        found.tidy_up(partial(has_succeeded, self._supervisor))
+        return True
+
+    async def watch(self, stack: AsyncExitStack) -> None:
+        """One that is silent is asked again: runs wait for it, or live there."""
+        while True:
+            await asyncio.sleep(RECONNECT_S)
+            if self._driver is not None:
+                await self._look_at(self._driver)
+            elif self._supervisor.silence.since_at is not None:
+                await self._ask_again(stack)
+
+    async def _ask_again(self, stack: AsyncExitStack) -> None:
         try:
-            await connect_cluster(stack, supervisor, drivers, places, output)
+            if await self.connect(stack):
+                self._supervisor.silence.is_over()
+                await take_up(self._supervisor, NAME)
         except ConfigError as error:
             log.warning("the cluster is not asked: %s", error)
+
+    async def _look_at(self, driver: ClusterDriver) -> None:
+        """Only where a watch broke off: else the cluster speaks by itself."""
+        trouble: ClusterTrouble | None = None
+        if driver.is_broken:
+            try:
+                await driver.api.reachable()
+            except ClusterTrouble as error:
+                trouble = error
+        self._in_vain = 0 if trouble is None else self._in_vain + 1
+        if trouble is None:
+            self._supervisor.silence.is_over()
+        elif self._in_vain >= IN_VAIN:
+            self._supervisor.silence.goes_on(str(trouble))
+
+    def notices(self) -> tuple[str, ...]:
+        silence, there = self._supervisor.silence, len(self._supervisor.fleet.away)
+        if silence.since_at is None:
+            return ()
+        runs = f"; {there} taken for alive there until it does" if there else ""
+        return (f"{silence.sentence} ({silence.because}){runs}",)
 
 
 def _part(driver: ClusterDriver, parting: Parting) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 from paddock.config import settings as s
 from paddock.config.places import Places
 from paddock.config.settings import Settings
+from paddock.drivers.attempts import note_in
 from paddock.drivers.container.driver import ContainerDriver, DriverTrouble
 from paddock.drivers.container.engine import Mount
 from paddock.drivers.container.fleet_wall import FleetWall
@@ -85,7 +86,7 @@ def left_alone(places: Places) -> str | None:
 def _whose(places: Places) -> str | None:
     """The engine of the containers of this boot; None: there are none, or it was not noted."""
     try:
-        kind = used_file(places.state).read_text(encoding="ascii")
+        kind = note_in(used_file(places.state)).decode("ascii")
     except (OSError, ValueError):
         return None
     return kind if kind in PROGRAMS and _has_any(_boxes(places)) else None
@@ -102,11 +103,14 @@ def _has_any(boxes: Path) -> bool:
         return False
 
 
-def connected(driver: ContainerDriver) -> bool:
-    """Runs of other drivers do not suffer for it."""
+def why_not(driver: ContainerDriver | None) -> str | None:
+    """Connected; or why it cannot be used, as the end of a sentence. Runs of other drivers do not
+    suffer for it."""
+    if driver is None:
+        return "needs podman or docker, and neither is installed"
     try:
         driver.connect()
     except DriverTrouble as error:
         log.error("there are no containers: %s", error)
-        return False
-    return True
+        return f"cannot be used: {error}"
+    return None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from paddock.config.places import Places
 from paddock.core.policy import Policy
+from paddock.drivers.attempts import note_in
 from paddock.drivers.local.naming import keep
 
 
@@ -25,6 +26,6 @@ def listening_file(places: Places) -> Path:
 
 def listened_before(places: Places) -> str | None:
     try:
-        return listening_file(places).read_text(encoding="ascii").strip() or None
+        return note_in(listening_file(places)).decode("ascii").strip() or None
     except (OSError, ValueError):
         return None

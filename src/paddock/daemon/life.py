@@ -24,9 +24,9 @@ from paddock.core.policy import Policy
 from paddock.daemon.ballast import Ballast
 from paddock.daemon.beginning import CannotStart, how_to_restart, make_walls, open_own_store
 from paddock.daemon.capturing import take_up, usual_keeping
-from paddock.daemon.clusters import await_cluster, connect_cluster
+from paddock.daemon.clusters import ClusterLine
 from paddock.daemon.configuration import Configuration
-from paddock.daemon.containers import connected, container_driver, left_alone
+from paddock.daemon.containers import container_driver, left_alone, why_not
 from paddock.daemon.left_notes import keep_ladder, listened_before, listening_file
 from paddock.daemon.observing import Observing
 from paddock.daemon.recording import Recording
@@ -134,6 +134,7 @@ class _Daemon:
         self.supervisor.hands.witness = self.witness
         self.boxes = BlackBoxes(self.supervisor, places.black_boxes, room=self.grounds.room)
         self.observing = Observing(self.supervisor, self.output, places, grounds=self.grounds)
+        self.cluster = ClusterLine(self.supervisor, self.drivers, places, self.output)
         self.tasks: list[asyncio.Task[None]] = []
 
     def _witness(self) -> Witness:
@@ -160,9 +161,7 @@ class _Daemon:
         stack.callback(self.output.close)
         await self._unless_over(take_up(self.output, self.supervisor, load_settings(None)))
         await self._connect_containers(stack)
-        known = (self.supervisor, self.drivers, self.places, self.output)
-        if (problem := await connect_cluster(stack, *known)) is not None:
-            raise CannotStart(problem)
+        await self.cluster.connect(stack)
         self.local.on_superseded = self.ending.ask
         stack.callback(self.local.close)
         stack.callback(self.grounds.close)
@@ -188,8 +187,7 @@ class _Daemon:
         past = Recording(self.supervisor, room, places=self.places, epoch=self.epoch)
         stack.push_async_exit(past.finish)
         works = (eyes.watch(), chores.do(), self.configuration.watch(), self.grounds.tend())
-        later = await_cluster(stack, *known)
-        for work in (*works, later, past.keep(), Reports(self.places).make()):
+        for work in (*works, self.cluster.watch(stack), past.keep(), Reports(self.places).make()):
             await stack.enter_async_context(self._working(work))
         await self._serve()
 
@@ -206,13 +204,15 @@ class _Daemon:
 
     async def _connect_containers(self, stack: contextlib.AsyncExitStack) -> None:
         driver = container_driver(self.places, load_settings(None), epoch=self.epoch)
-        if driver is None or not await asyncio.to_thread(connected, driver):
-            if (problem := left_alone(self.places)) is not None:
-                raise CannotStart(problem)
-        else:
-            self.drivers["container"] = driver
-            driver.capture = self.output.intake
-            stack.callback(driver.close)
+        problem = await asyncio.to_thread(why_not, driver)
+        if driver is None or problem is not None:
+            self.supervisor.absent["container"] = problem or "is not there"
+            if (left := left_alone(self.places)) is not None:
+                raise CannotStart(left)
+            return
+        self.drivers["container"] = driver
+        driver.capture = self.output.intake
+        stack.callback(driver.close)
 
     async def _unless_over(self, work: Coroutine[Any, Any, None]) -> None:
         """A start can be stopped like a life, and does not wait for a writer that has died."""
@@ -286,7 +286,7 @@ class _Daemon:
             await server.stop()
         # Only here, on purpose: after a bug the keeper brings us back. With nobody left to keep,
         # it goes too, and the next daemon gets a keeper of its own version.
-        over = not self.supervisor.fleet.live
+        over = not self.supervisor.fleet.here  # who lives elsewhere needs no keeper
         self.local.leave(retire=over)
         if over:
             leave_home()
@@ -331,6 +331,9 @@ class _Daemon:
             runs = list(fleet.live)
             for run in runs:
                 supervisor.post(CancelRequested(0.0, run, force=force))
+            # A cluster that is silent ends nobody now: the next daemon does, when it answers.
+            if self.supervisor.silence.since_at is not None:
+                runs = [run for run in runs if run not in fleet.away]
             if await supervisor.ended(runs, within_s=KILL_S):
                 break
 
@@ -351,7 +354,8 @@ class _Daemon:
         self.supervisor.set_policy(policy)
 
     def _notices(self) -> tuple[str, ...]:
-        return (*self.configuration.notices(), *self.output.notices())
+        told = (self.configuration, self.output, self.cluster)
+        return tuple(notice for each in told for notice in each.notices())
 
     @contextlib.asynccontextmanager
     async def _working(self, work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:

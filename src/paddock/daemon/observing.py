@@ -20,7 +20,6 @@ from paddock import __version__
 from paddock.cgroups.files import read_or_empty
 from paddock.config.places import Places
 from paddock.core.run import Attempt
-from paddock.daemon.steady import Steady
 from paddock.daemon.weighing import Scales
 from paddock.drivers.cpu import processes_s
 from paddock.host.cgroups import cgroups_above
@@ -32,6 +31,7 @@ from paddock.observe.reading import Aside, CpuUse, Reading
 from paddock.ports import Driver
 from paddock.supervisor.grounds import Grounds
 from paddock.supervisor.loop import Supervisor
+from paddock.supervisor.steady import Steady
 from paddock.workspaces.errors import WorkspaceError
 
 CLUSTER: Final = "kubernetes"

@@ -17,7 +17,6 @@ from msgspec import structs
 
 from paddock.config.places import Places
 from paddock.core.fleet import Change
-from paddock.daemon.steady import Steady
 from paddock.host.usage import Cores, sizes_of
 from paddock.logs.free_room import space_of
 from paddock.observe.history import Recorder, Seen
@@ -25,6 +24,7 @@ from paddock.observe.history_alerts import UNKNOWN, Alerts
 from paddock.ports import LedgerEntry, Rollup, Store
 from paddock.storage.errors import StoreError
 from paddock.supervisor.loop import Supervisor
+from paddock.supervisor.steady import Steady
 from paddock.workspaces.room import Room
 
 LOOK_S: Final = 10.0

@@ -19,7 +19,7 @@ from paddock.config import settings as s
 from paddock.config.layers import load_settings
 from paddock.config.mistakes import ConfigError
 from paddock.config.places import STATE_VARIABLE, Places, plain_environment
-from paddock.daemon.steady import Steady
+from paddock.supervisor.steady import Steady
 
 LOOK_S: Final = 60.0
 MAKING_S: Final = 600.0

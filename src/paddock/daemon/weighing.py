@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from paddock.daemon.steady import Steady
 from paddock.host.usage import sizes_of
+from paddock.supervisor.steady import Steady
 
 WEIGH_EVERY_S: Final = 300.0
 REST: Final = 10  # times what a round took, before the next

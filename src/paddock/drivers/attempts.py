@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import re
 import secrets
+import stat
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ from paddock.ports import Launch
 SAFE_RUN: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]+")
 OURS: Final = "PADDOCK_"
 MARK: Final = "PADDOCK_ATTEMPT"  # the keeper, which imports nothing, has it too
+LARGEST_NOTE: Final = 64 * 1024
 CHECKPOINT_LOOK_S: Final = 0.05
 YOUNG_S: Final = 2.0  # so long a program may take until it has set its handlers
 # The kernel adds this to an agent's size, in thousandths of the fleet's wall: one of low priority
@@ -49,10 +52,10 @@ def name_of(attempt: Attempt) -> str:
 
 
 def attempt_of(name: str) -> Attempt | None:
-    run, _, number = name.rpartition(".")
-    if not SAFE_RUN.fullmatch(run) or not (number.isascii() and number.isdigit()):
-        return None
-    return Attempt(run, int(number))
+    """None for what names none: a process may wear any mark, and put anything into it."""
+    run, _, text = name.rpartition(".")
+    count = number(text)
+    return None if count is None or not SAFE_RUN.fullmatch(run) else Attempt(run, count)
 
 
 def unsafe(run: str) -> str | None:
@@ -67,9 +70,11 @@ def instance_of(directory: Path) -> str:
     path = directory / "instance"
     for _ in range(2):
         try:
-            found = path.read_text(encoding="ascii").strip()
-        except (FileNotFoundError, UnicodeDecodeError):
+            found = note_in(path).decode("ascii", "replace").strip()
+        except FileNotFoundError:
             found = ""
+        except OSError:
+            found = "no plain file"
         if _INSTANCE.fullmatch(found):
             return found
         fresh = directory / f".instance.{os.getpid()}"
@@ -86,7 +91,23 @@ def instance_of(directory: Path) -> str:
             pass
         finally:
             fresh.unlink(missing_ok=True)
-    return path.read_text(encoding="ascii").strip()
+    return note_in(path).decode("ascii", "replace").strip()
+
+
+# -- notes --------------------------------------------------------------------------------------
+
+
+def note_in(path: str | Path, most: int = LARGEST_NOTE) -> bytes:
+    """A small file of ours that lies where an agent may write too: no link is followed, no pipe is
+    waited in, and no more is read than this. OSError where it is no plain file."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    descriptor = os.open(path, flags)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a plain file", str(path))
+        return os.read(descriptor, most)
+    finally:
+        os.close(descriptor)
 
 
 # -- walls --------------------------------------------------------------------------------------

@@ -18,10 +18,8 @@ RECORD: Final = 8192
 KEPT: Final = 256
 LONGEST_COMMAND: Final = 80
 PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
-_CHOSEN: Final = re.compile(rb"oom-kill:.*task_memcg=([^,]*),task=.*,pid=(\d+)")
-_KILLED: Final = re.compile(
-    rb"[Kk]illed process (\d+) \((.*)\).* anon-rss:(\d+)kB.*?(?: shmem-rss:(\d+)kB)?"
-)
+_CHOSEN: Final = re.compile(rb"oom-kill:.*task_memcg=([^,]*),task=.*,pid=(\d{1,20})")
+_KILLED: Final = re.compile(rb"[Kk]illed process (\d{1,20}) \((.*)\).* anon-rss:(\d{1,20})kB")
 
 
 class KernelLog:

@@ -20,9 +20,11 @@ def next_look_s(
     total_bytes: int,
     *,
     look_cost_s: float = 0.0,
+    at_once: int = 1,
     ladder: LadderPolicy = LadderPolicy(),  # noqa: B008 - frozen
 ) -> float:
-    """The rest between two looks: no longer than the fastest growth needs to the emergency step.
+    """The rest between two looks: no longer than the fastest growth needs to the emergency step,
+    of so many agents at once.
 
     Costly looks are fewer, but never so few that a burst of a second goes unseen. Memory that could
     not be read may be nearly gone, so it is tried again soon.
@@ -30,6 +32,6 @@ def next_look_s(
     until_emergency_s = 0.0
     if available_bytes is not None:
         left = available_bytes - emergency_bytes(total_bytes, ladder)
-        until_emergency_s = left / GROWTH_BYTES_PER_S
+        until_emergency_s = left / (at_once * GROWTH_BYTES_PER_S)
     affordable_s = look_cost_s * (1 / MOST_OF_A_CORE - 1)
     return min(LONGEST_S, max(SHORTEST_S, until_emergency_s, affordable_s))

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
 log = logging.getLogger("paddock.alarms")
 
@@ -25,14 +25,10 @@ log = logging.getLogger("paddock.alarms")
 STALL_S: Final = 0.15
 WINDOWS_S: Final = (1.0, 2.0)
 
-PressureLevel = Literal["low", "medium", "critical"]
-
 
 class AlarmKind(StrEnum):
     STALL = "stall"  # PSI: `some` above STALL_S in a window
     EVENTS = "events"  # a v2 file such as memory.events changed
-    THRESHOLD = "threshold"  # v1: use, with page cache, crossed a size in either direction
-    PRESSURE = "pressure"  # v1: reclaim in the cgroup is under way and goes badly
     OOM = "oom"  # v1: the cgroup is out of memory
 
 
@@ -43,7 +39,6 @@ class Alarm:
     kind: AlarmKind
     path: Path  # the file that was asked to tell
     window_s: float | None = None  # of a stall: the one that the kernel took
-    used_bytes: int | None = None  # of a threshold
 
 
 class _Source(Protocol):
@@ -92,16 +87,15 @@ class Alarms:
             return None
         return self._share(events.descriptor, events, mask=select.EPOLLPRI)
 
-    def add_threshold(self, cgroup: Path, used_bytes: int) -> Alarm | None:
-        file = cgroup / "memory.usage_in_bytes"
-        alarm = Alarm(AlarmKind.THRESHOLD, file, used_bytes=used_bytes)
-        return self._add_v1(alarm, str(used_bytes))
-
-    def add_pressure(self, cgroup: Path, level: PressureLevel = "medium") -> Alarm | None:
-        return self._add_v1(Alarm(AlarmKind.PRESSURE, cgroup / "memory.pressure_level"), level)
-
     def add_oom(self, cgroup: Path) -> Alarm | None:
-        return self._add_v1(Alarm(AlarmKind.OOM, cgroup / "memory.oom_control"), "")
+        """Of a v1 memory cgroup."""
+        alarm = Alarm(AlarmKind.OOM, cgroup / "memory.oom_control")
+        try:
+            counter = _Counter(alarm)
+        except OSError as error:
+            _refused(alarm.path, error)
+            return None
+        return self._share(counter.descriptor, counter, mask=select.EPOLLIN)
 
     def remove(self, alarm: Alarm) -> None:
         """No harm in repeating it, or in being late: its cgroup may be gone."""
@@ -116,14 +110,6 @@ class Alarms:
             self._loop.remove_reader(self._shared.fileno())
             self._shared.close()
             self._shared = None
-
-    def _add_v1(self, alarm: Alarm, argument: str) -> Alarm | None:
-        try:
-            counter = _Counter(alarm, argument)
-        except OSError as error:
-            _refused(alarm.path, error)
-            return None
-        return self._share(counter.descriptor, counter, mask=select.EPOLLIN)
 
     def _share(self, descriptor: int, source: _Source, *, mask: int) -> Alarm:
         """All but stalls stay ready until they were read, so one epoll serves any number."""
@@ -209,7 +195,7 @@ class _Events:
 class _Counter:
     """An eventfd that a v1 memory cgroup was asked to count up."""
 
-    def __init__(self, alarm: Alarm, argument: str) -> None:
+    def __init__(self, alarm: Alarm) -> None:
         self.alarm = alarm
         control = alarm.path.with_name("cgroup.event_control")
         with contextlib.ExitStack() as done, contextlib.ExitStack() as undo:
@@ -219,7 +205,7 @@ class _Counter:
             done.callback(os.close, asking)
             self.descriptor = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
             undo.callback(os.close, self.descriptor)
-            os.write(asking, f"{self.descriptor} {told} {argument}".encode())
+            os.write(asking, f"{self.descriptor} {told} ".encode())
             undo.pop_all()
 
     def heard(self) -> bool:

@@ -27,8 +27,8 @@ class Cores:
         try:
             with self._stat.open(encoding="ascii") as file:
                 words = file.readline().split()
-            ticks = sum(int(words[1 + column]) for column in _AT_WORK)
-        except (OSError, ValueError, IndexError):
+            ticks = float(sum(int(words[1 + column]) for column in _AT_WORK))
+        except (OSError, ValueError, IndexError, OverflowError):
             return None
         before, self._busy_s = self._busy_s, ticks / os.sysconf("SC_CLK_TCK")
         return None if before is None else max(0.0, self._busy_s - before)

@@ -69,6 +69,7 @@ class _About:
 
     agent: str
     keeping: Keeping
+    last: int | None = None  # attempt that was begun by this daemon
 
 
 class Intake:
@@ -97,7 +98,8 @@ class Intake:
 
     def expect(self, launch: Launch) -> int:
         keeping = Keeping.of(launch.labels, self.usual)
-        self.about(launch.attempt.run, launch.name, keeping)
+        run, number = launch.attempt.run, launch.attempt.number
+        self._about[run] = _About(launch.name or run, keeping, number)
         return keeping.alone_bytes
 
     def fate(self, attempt: Attempt) -> Fate:
@@ -159,7 +161,7 @@ class Intake:
     def closed(self, attempt: Attempt) -> None:
         """One that gathered much while no daemon was there has its turn now."""
         inlet = self._inlets.get(attempt)
-        if inlet is None and (self._directory / attempt.run).is_dir():
+        if inlet is None and os.path.isdir(f"{self._directory}/{attempt.run}"):  # noqa: PTH112
             inlet = self._inlet(attempt)  # most that never said a word have no directory
         if inlet is not None:
             if inlet.size >= self._limit(attempt.run, inlet, self._now()):
@@ -167,6 +169,7 @@ class Intake:
             del self._inlets[attempt]
             if self._newest.get(attempt.run) is inlet:
                 del self._newest[attempt.run]
+        self._leave(attempt)
         self.bells.ring(attempt.run)
 
     # -- beside them ----------------------------------------------------------------------
@@ -205,6 +208,14 @@ class Intake:
 
     def close(self) -> None:
         self._packing.close()
+
+    def _leave(self, attempt: Attempt) -> None:
+        """How it was to be kept, unless a later attempt or a packer still goes by it: a run is
+        forgotten only after days, and there may be thousands."""
+        about = self._about.get(attempt.run)
+        is_last = about is not None and about.last == attempt.number
+        if is_last and not self._packing.is_at(attempt.run):
+            del self._about[attempt.run]
 
     def _limit(self, run: str, inlet: Inlet, now: float) -> int:
         about = self._about.get(run)

@@ -25,6 +25,10 @@ class Packing:
     def waiting(self, run: str) -> int:
         return self._waiting.get(run, 0)
 
+    def is_at(self, run: str) -> bool:
+        with self._lock:
+            return run in self._busy
+
     def ask(self, run: str, *, waiting: int = 0) -> None:
         if not self._packers:
             self._do(run)

@@ -95,16 +95,26 @@ class Unpacker:
         begin = at % MEMBER_BYTES
         return found[begin : begin + most]
 
-    def _member(self, descriptor: int, number: int) -> bytes:
+    def extent(self, descriptor: int) -> int:
+        """No more than so many bytes are in it."""
+        try:
+            return len(self._members_of(descriptor)[1]) * MEMBER_BYTES
+        except OSError:
+            return 0
+
+    def _members_of(self, descriptor: int) -> tuple[File, list[int]]:
         facts = os.fstat(descriptor)
         file = (facts.st_dev, facts.st_ino, facts.st_mtime_ns, facts.st_size)
         with self._lock:
-            known = self._members.get((file, number))
             places = self._places.get(file)
+        return file, list(_places(descriptor, facts.st_size)) if places is None else places
+
+    def _member(self, descriptor: int, number: int) -> bytes:
+        file, places = self._members_of(descriptor)
+        with self._lock:
+            known = self._members.get((file, number))
         if known is not None:
             return known
-        if places is None:
-            places = list(_places(descriptor, facts.st_size))
         if number >= len(places):
             return b""
         data = _unpacked(descriptor, places[number])

@@ -76,8 +76,10 @@ class Shelf:
         parts = in_order(found)
         lives = {part.attempt: part for part in found if part.kind is Kind.LIVE}
         begin = 0
-        for attempt in sorted({part.attempt for part in found}):
-            own = [part for part in parts if part.attempt == attempt]
+        by_attempt: dict[int, list[Part]] = {part.attempt: [] for part in found}
+        for part in parts:
+            by_attempt[part.attempt].append(part)
+        for attempt, own in sorted(by_attempt.items()):
             base = own[-1].end if own else 0
             if attempt in lives and (size := self._opened_live(lives[attempt].name)):
                 own.append(Part(attempt, base, base + size, Kind.LIVE, lives[attempt].name))
@@ -131,6 +133,8 @@ class Shelf:
         if part.kind is Kind.GAP or most <= 0:
             return b""
         descriptor = self._descriptor(part.name)
+        if descriptor is None:
+            return b""
         if part.kind is not Kind.PACKED:
             return os.pread(descriptor, most, offset)
         found = data = self._unpacker.read(descriptor, offset, most)
@@ -139,13 +143,30 @@ class Shelf:
             found += data
         return found
 
-    def _descriptor(self, name: str) -> int:
+    def _extent(self, part: Part) -> int:
+        """So much of it there may be, whatever its name says: an agent can make such names."""
+        if part.kind is Kind.GAP:
+            return 0
+        descriptor = self._descriptor(part.name)
+        if descriptor is None:
+            return 0
+        if part.kind is Kind.PACKED:
+            return self._unpacker.extent(descriptor)
+        return os.fstat(descriptor).st_size
+
+    def _descriptor(self, name: str) -> int | None:
+        """None of what is a link, a pipe or a directory, and so nothing of ours."""
         if name not in self._open:
             try:
                 self._open[name] = os.open(name, READ, dir_fd=self.handle)
             except FileNotFoundError:
                 raise Vanished from None
-        return self._open[name]
+            except OSError as error:
+                if error.errno in (errno.ELOOP, errno.ENXIO, errno.EACCES):
+                    return None
+                raise
+        descriptor = self._open[name]
+        return descriptor if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
 
     def lines_missing(self, begin: int, end: int) -> int | None:
         """None where a gap is only partly between the two, or has left nothing to count by."""
@@ -173,7 +194,7 @@ class Shelf:
         """Where the last so many line ends before `end` are followed by the next line: with none,
         the line that holds the byte before `end` begins there."""
         for placed in reversed(self.placed):
-            at = placed.begin if placed.part.kind is Kind.GAP else min(placed.end, end)
+            at = min(placed.begin + self._extent(placed.part), placed.end, end)
             while at > placed.begin:
                 size = min(BLOCK_BYTES, at - placed.begin)
                 block = self._some(placed, at - size - placed.begin, size)

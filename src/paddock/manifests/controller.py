@@ -6,12 +6,15 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from paddock.cluster.labels import GROUP
+from paddock.cluster.labels import GROUP, digest
+from paddock.config.tier_list import words_of
 
 from .limits import HEALTH_PORT
 from .objects import CONTROLLER, Object, an_object, controller_labels
 from .values import CONTROLLER_CLASS, HIGH, LOW, STANDARD, Values
 
+SETTINGS_FILE: Final = "config.yaml"
+SETTINGS_OF: Final = f"{GROUP}/settings"  # of which settings it was started; others start it anew
 AGENT_ACCOUNT: Final = "paddock-agent"
 RBAC: Final = "rbac.authorization.k8s.io"
 LOOK: Final = ["get", "list", "watch"]
@@ -25,7 +28,7 @@ MAY: Final = (
     ("", ["persistentvolumeclaims"], [*LOOK, "create", "delete"]),
     ("", ["configmaps", "secrets"], [*LOOK, "create", "update", "patch", "delete"]),
     ("", ["resourcequotas", "limitranges"], LOOK),
-    ("", ["events"], ["create", "patch"]),
+    ("", ["events"], [*LOOK, "create", "patch"]),
     ("coordination.k8s.io", ["leases"], ["get", "create", "update", "patch"]),
     ("metrics.k8s.io", ["pods"], ["get", "list"]),
 )
@@ -59,15 +62,22 @@ def binding(values: Values) -> Object:
 
 def settings(values: Values) -> Object:
     """What the controllers read as the host's file: where agents live, and from which image."""
-    said = {
+    return an_object(values, "v1", "ConfigMap", CONTROLLER, data={SETTINGS_FILE: _said(values)})
+
+
+def _said(values: Values) -> str:
+    said: dict[str, Any] = {
         "namespace": values.namespace,
         "image": values.agents_image,
         "high_priority_class": HIGH,
         "normal_priority_class": STANDARD,
         "low_priority_class": LOW,
+        "storage_class": values.storage_class,
+        "secret": values.secret,
+        "tiers": [words_of(tier) for tier in values.tiers],
     }
-    data = {"config.yaml": json.dumps({"kubernetes": said}, indent=2) + "\n"}  # YAML, too
-    return an_object(values, "v1", "ConfigMap", CONTROLLER, data=data)
+    said = {key: value for key, value in said.items() if value} | dict(values.said)
+    return json.dumps({"kubernetes": said}, indent=2) + "\n"  # YAML, too
 
 
 def deployment(values: Values) -> Object:
@@ -84,7 +94,10 @@ def deployment(values: Values) -> Object:
             "strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
             "revisionHistoryLimit": 5,  # what `kubectl rollout undo` can go back to
             "template": {
-                "metadata": {"labels": controller_labels()},
+                "metadata": {
+                    "labels": controller_labels(),
+                    "annotations": {SETTINGS_OF: digest(_said(values))},
+                },
                 "spec": _pod(values),
             },
         },

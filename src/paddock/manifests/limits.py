@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from paddock.cluster.labels import AGENT
+from paddock.cluster.quantities import cpu_text, size_text
+from paddock.cluster.tiers import in_force
 
 from .objects import Object, an_object, controller_labels
 from .values import CONTROLLER_CLASS, PRIORITIES, Values
@@ -65,13 +67,16 @@ def quotas(values: Values) -> Iterator[Object]:
 def limit_range(values: Values) -> Object:
     """A default limit below what somebody asks for without one would refuse that pod: so the
     defaults are the limits of the largest tier."""
-    cpu = max(tier.cpu_limit for tier in values.tiers)
-    memory = max(tier.memory_limit_bytes for tier in values.tiers)
+    tiers = list(in_force(values.tiers))
+    most = {
+        "cpu": cpu_text(max(tier.cpu_limit for tier in tiers)),
+        "memory": size_text(max(tier.memory_limit_bytes for tier in tiers)),
+    }
     containers = {
         "type": "Container",
-        "default": {"cpu": f"{cpu:g}", "memory": f"{memory >> 30}Gi"},
+        "default": most,
         "defaultRequest": {"cpu": "1", "memory": "4Gi"},
-        "max": {"cpu": f"{cpu:g}", "memory": f"{memory >> 30}Gi"},
+        "max": dict(most),
     }
     volumes = {
         "type": "PersistentVolumeClaim",

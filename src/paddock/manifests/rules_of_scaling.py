@@ -10,7 +10,6 @@ from .problems import Problem, of_kind, rule, space_of, where
 from .scaling import ARGO
 
 METRICS: Final = {"Resource", "ContainerResource", "Pods", "Object", "External"}
-WITHOUT_AVERAGE: Final = {"Resource", "ContainerResource"}
 # Names and labels under which Argo's own manifests deploy its server.
 ELSEWHERE: Final = {ARGO: {"app": ARGO}}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
-from paddock.cluster.tiers import TIERS, Tier
+from paddock.cluster.tiers import Tier
 
 NAMESPACE: Final = "agent-platform"
 IMAGE: Final = "paddock:latest"
@@ -52,7 +52,10 @@ class Values:
     replicas: int = 2
     compute: Mapping[str, str] = field(default_factory=lambda: COMPUTE)
     objects: Mapping[str, str] = field(default_factory=lambda: OBJECTS)
-    tiers: tuple[Tier, ...] = TIERS
+    tiers: tuple[Tier, ...] = ()  # of one's own, before those that are built in
+    storage_class: str | None = None  # of agents' volumes; None: what paddock takes by itself
+    secret: str | None = None  # whose keys become variables of agents
+    said: Mapping[str, Any] = field(default_factory=dict)  # what else was set under `kubernetes:`
     argo_namespace: str = "argo"
     argo: bool = False  # an Argo Workflows server that is there already is scaled and protected
     monitoring: bool = True  # PrometheusRule and dashboard: need their operator

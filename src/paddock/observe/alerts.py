@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from paddock.core.pressure import Rung
 from paddock.core.units import GIB
 
 QUIET_S: Final = 30 * 60
@@ -117,7 +118,7 @@ HOST: Final = (
         name="PaddockHostPressed",
         severity="warning",
         lasts="10m",
-        expr="paddock_pressure_step >= 2",
+        expr=f"paddock_pressure_step >= {Rung.QUEUE:d}",
         summary="The host is short of memory: nothing starts",
         description="The ladder is at step {{ $value }} on {{ $labels.instance }}",
     ),
@@ -159,6 +160,10 @@ HOST: Final = (
 
 def cluster(namespace: str, container: str) -> tuple[Alert, ...]:
     """The first four for agents that are pods, by what the kubelet and kube-state-metrics tell."""
+    return (*_of_pods(namespace, container), _of_quotas(namespace))
+
+
+def _of_pods(namespace: str, container: str) -> tuple[Alert, ...]:
     pods = f'namespace="{namespace}",container="{container}"'
     one = "namespace, pod, container"
     killed = f'kube_pod_container_status_terminated_reason{{{pods},reason="OOMKilled"}}'
@@ -196,16 +201,19 @@ def cluster(namespace: str, container: str) -> tuple[Alert, ...]:
             summary="Agent pod killed due to OOM",
             description="Agent {{ $labels.pod }} was killed for memory",
         ),
-        Alert(
-            name="NamespaceResourceQuotaHigh",
-            severity="warning",
-            lasts="5m",
-            expr=f'kube_resourcequota{{namespace="{namespace}",type="used"}} / ignoring (type) '
-            f'(kube_resourcequota{{namespace="{namespace}",type="hard"}} > 0) > 0.8',
-            summary="Namespace resource quota usage is high",
-            description="{{ $labels.resource }}: {{ $value | humanizePercentage }} of the quota "
-            "of {{ $labels.namespace }} are in use",
-        ),
+    )
+
+
+def _of_quotas(namespace: str) -> Alert:
+    return Alert(
+        name="NamespaceResourceQuotaHigh",
+        severity="warning",
+        lasts="5m",
+        expr=f'kube_resourcequota{{namespace="{namespace}",type="used"}} / ignoring (type) '
+        f'(kube_resourcequota{{namespace="{namespace}",type="hard"}} > 0) > 0.8',
+        summary="Namespace resource quota usage is high",
+        description="{{ $labels.resource }}: {{ $value | humanizePercentage }} of the quota "
+        "of {{ $labels.namespace }} are in use",
     )
 
 

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
+from paddock.core.pressure import Rung
+
 from .metric import MOST_AGENTS, QUEUE_BUCKETS_S, Metric, counter, gauge, times
 
+LADDER: Final = {
+    Rung.CALM: "calm",
+    Rung.SKIP_LOW: "skips low priority",
+    Rung.QUEUE: "starts nothing",
+    Rung.PREEMPT: "preempts",
+    Rung.EMERGENCY: "kills",
+}
 SECTIONS: Final[dict[str, tuple[Metric, ...]]] = {
     "The daemon": (
         gauge(
@@ -81,7 +90,7 @@ SECTIONS: Final[dict[str, tuple[Metric, ...]]] = {
         gauge(
             "paddock_pressure_step",
             "state",
-            "The ladder: 0 calm, 1 skips low priority, 2 starts nothing, 3 preempts, 4 kills.",
+            f"The ladder: {', '.join(f'{rung:d} {what}' for rung, what in LADDER.items())}.",
             "the ladder",
         ),
         gauge(

@@ -44,6 +44,7 @@ LONGEST_GAP_S: Final = 60.0  # a machine that slept, or a loop that hung, was no
 MOST_MINUTES: Final = 120
 MOST_HOURS: Final = 48
 MOST_GROUPS: Final = 2000
+MOST_ENTRIES: Final = 2000  # of the ledger: the newest
 
 
 class Seen(NamedTuple):
@@ -86,6 +87,12 @@ class Gathered:
         known = self.minutes.setdefault(minute, FleetSpan())
         return known, self.hours.setdefault(hour, FleetSpan())
 
+    def note(self, entry: LedgerEntry) -> None:
+        key = (entry.at, entry.kind, entry.subject)
+        if key not in self.entries and len(self.entries) >= MOST_ENTRIES:
+            del self.entries[next(iter(self.entries))]
+        self.entries[key] = entry
+
     def group_at(self, hour: int, name: str) -> GroupSpan:
         found = self.groups.get((hour, name))
         if found is not None:
@@ -103,7 +110,7 @@ class Recorder:
         self._spans: tuple[FleetSpan, ...] = ()  # of these two; none yet
 
     def note(self, entry: LedgerEntry) -> None:
-        self.gathered.entries[entry.at, entry.kind, entry.subject] = entry
+        self.gathered.note(entry)
 
     def take(self) -> Gathered:
         taken, self.gathered = self.gathered, Gathered()

@@ -31,7 +31,6 @@ PRESSURE: Final = "pressure"
 MEMORY: Final = "memory"
 BREAKER: Final = "breaker"
 DISK: Final = "disk"
-ALERTS: Final = (PRESSURE, MEMORY, BREAKER, DISK)
 TRUE: Final = "true"
 FALSE: Final = "false"
 UNKNOWN: Final = "unknown"

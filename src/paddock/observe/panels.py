@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final, Literal
 
+from .fleet_metrics import LADDER
 from .metrics import METRICS
 
 Shown = Literal["timeseries", "stat", "bargauge"]
 
 # Grafana's own words for units.
 BYTES, BYTES_PER_S, PART, SECONDS, PLAIN = "bytes", "Bps", "percentunit", "s", "short"
-RUNGS: Final = {"0": "calm", "1": "skips low", "2": "starts nothing", "3": "preempts", "4": "kills"}
+RUNGS: Final = {f"{rung:d}": what for rung, what in LADDER.items()}
 BREAKERS: Final = {"0": "closed", "1": "half open", "2": "open"}
+NO_WORDS: Final[Mapping[str, str]] = MappingProxyType({})
 _AGENT: Final = 'group=~"$group"'
 
 
@@ -63,14 +67,17 @@ def quantile(q: float, name: str, *by: str) -> str:
     return f"histogram_quantile({q}, sum by ({labels}) ({rate(f'{name}_bucket')}))"
 
 
-def _stat(title: str, about: str, expr: str, **more: object) -> Panel:
+def _stat(
+    title: str, about: str, expr: str, *, unit: str = PLAIN, words: Mapping[str, str] = NO_WORDS
+) -> Panel:
     return Panel(
         title=title,
         about=about,
         queries=(Query(expr),),
+        unit=unit,
         shown="stat",
         width=4,
-        **more,  # type: ignore[arg-type]
+        words=tuple(words.items()),
     )
 
 
@@ -85,7 +92,7 @@ _GLANCE: Final = Row(
             "Pressure",
             "The step of the ladder.",
             of("paddock_pressure_step"),
-            words=tuple(RUNGS.items()),
+            words=RUNGS,
         ),
         _stat(
             "Of the fleet's wall",

@@ -135,7 +135,7 @@ def _quotas(now: Reading, page: Page) -> None:
     in_use = sum(now.aside.workspaces.get(state, 0) for state in IN_USE)
     for resource, used, limit in (
         ("memory", fleet.demand.sums.used_bytes, policy.wall_bytes),
-        ("agents", len(fleet.live), policy.max_agents),
+        ("agents", fleet.here, policy.max_agents),
         ("queue", fleet.waiting, policy.queue_depth),
         ("workspaces", in_use, now.most_workspaces),
     ):
@@ -143,8 +143,9 @@ def _quotas(now: Reading, page: Page) -> None:
 
 
 def _queue(now: Reading, page: Page) -> None:
+    elsewhere = now.fleet.outbound.lengths()
     for priority, length in now.fleet.queue.lengths().items():
-        page.put("paddock_queue_length", length, priority.word)
+        page.put("paddock_queue_length", length + elsewhere[priority], priority.word)
     page.put("paddock_runs_waiting", now.fleet.waiting)
     page.put("paddock_queue_limit", now.fleet.policy.queue_depth)
     for priority, waits in now.counts.waits.items():

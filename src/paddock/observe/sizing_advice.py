@@ -38,6 +38,7 @@ class GroupUse:
     limit_bytes: int | None  # of the newest attempt
     limits_bytes: float | None  # on average over its agents' time
     peaks: Sequence[tuple[float, int]]  # at most so much: so many attempts
+    last_run: str | None = None  # a name for people, where the group's is a checksum
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,7 @@ class Advice:
     saving_byte_s: float  # over the time looked at, had they had that limit; below 0: it costs
     confidence: Confidence
     because: str
+    last_run: str | None = None
 
 
 def advise(use: GroupUse) -> Advice:
@@ -61,8 +63,7 @@ def advise(use: GroupUse) -> Advice:
     highest, p95 = _quantile(use.peaks, 1.0), _quantile(use.peaks, 0.95)
     request = _rounded(p95)
     if use.ooms:
-        grown = use.limit_bytes + max(OOM_GROWTH_BYTES, int(use.limit_bytes * OOM_GROWTH))
-        limit = _rounded(max(grown, highest * LEAST_MARGIN))
+        limit = _rounded(max(grown(use.limit_bytes), highest * LEAST_MARGIN))
         text = f"{use.ooms} of {use.attempts} attempts were killed at the limit"
         return _advice(use, "raise", limit, min(request, limit), text)
     limit = min(_rounded(highest * _margin(use.peaks)), use.limit_bytes)
@@ -72,6 +73,11 @@ def advise(use: GroupUse) -> Advice:
         request = min(request, use.limit_bytes)
         return _advice(use, "keep", use.limit_bytes, request, f"{text}: the limit fits")
     return _advice(use, "lower", limit, min(request, limit), text)
+
+
+def grown(limit_bytes: int) -> int:
+    """What comes after a wall at which somebody was killed."""
+    return _rounded(limit_bytes + max(OOM_GROWTH_BYTES, int(limit_bytes * OOM_GROWTH)))
 
 
 def _margin(peaks: Sequence[tuple[float, int]]) -> float:
@@ -96,6 +102,7 @@ def _advice(
         saving_byte_s=saving,
         confidence=_confidence(use),
         because=because,
+        last_run=use.last_run,
     )
 
 

@@ -55,7 +55,7 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
     for line in data.splitlines():
         try:
             found = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
-        if isinstance(found, dict):
+        if isinstance(found, dict) and {"what", "step"} <= found.keys():
             yield found

@@ -12,7 +12,7 @@ from paddock.cgroups.files import write
 from .agents import Agent, Yard
 from .killing import kill_now
 from .memory import Gauge, Reading
-from .records import Records, note_killed
+from .records import note_killed, own_records
 
 PREEMPTED, CANCELLED = "preempted", "cancelled"
 MCL_CURRENT = 1
@@ -23,7 +23,7 @@ class Machine:
     """What is needed is found when it is made; acting then opens few files and grows little."""
 
     def __init__(self, state: str, *, thorough: bool = False) -> None:
-        self.yard = Yard(Records(state))
+        self.yard = Yard(own_records(state))
         self._thorough = thorough
         self._gauge = Gauge(self.yard.where)
 

@@ -11,7 +11,7 @@ import json
 import os
 from typing import Any, NamedTuple
 
-from paddock.cgroups.files import read_or_empty
+from paddock.cgroups.files import number
 from paddock.cgroups.group import Group
 from paddock.cgroups.home import FLEET, SUPERVISOR
 from paddock.cgroups.v1 import Group1
@@ -42,8 +42,27 @@ class Records(NamedTuple):
 
     def instance(self) -> str:
         """The beginning of this paddock's marks; empty if it never ran."""
-        text = read_or_empty(f"{self.state}/instance").strip()
+        text = _bytes_in(f"{self.state}/instance").decode("ascii", "replace").strip()
         return text if len(text) == 16 and text.isalnum() else ""
+
+
+class NotOurs(Exception):
+    """Says whose it is, and what to do."""
+
+
+def own_records(state: str) -> Records:
+    """NotOurs where somebody else could have written them: they say which cgroups and processes are
+    killed, and would be believed with our rights. Root has to become that user."""
+    try:
+        owner = os.stat(state).st_uid  # noqa: PTH116 - as everywhere here
+    except OSError:
+        return Records(state)  # nothing can be read from there either
+    if owner != os.geteuid():
+        raise NotOurs(
+            f"{state} belongs to another user, and who is to be killed is not believed from there; "
+            f"do it as that user: sudo -u '#{owner}' PADDOCK_STATE={state} paddock ..."
+        )
+    return Records(state)
 
 
 class HomeDirectory(NamedTuple):
@@ -109,12 +128,13 @@ def read_facts(records: Records) -> dict[str, Facts]:
 def facts_in(said: dict[str, Any], key: str) -> Facts | None:
     """The file's name counts: what is inside may be torn, and then only ranks worse."""
     run, _, attempt = key.rpartition(".")
-    if not run or not (attempt.isascii() and attempt.isdigit()):
+    count = number(attempt)  # a process may wear any mark, and put anything into it
+    if not run or count is None:
         return None
     name, priority = said.get("name"), _number(said.get("priority"))
     return Facts(
         run,
-        int(attempt),
+        count,
         name if isinstance(name, str) and name else run,
         int(priority) if priority is not None and CRITICAL <= priority <= LOW else NORMAL,
         _size(said.get("expected_bytes")),
@@ -143,16 +163,24 @@ def note_killed(records: Records, key: str, said: dict[str, Any]) -> None:
 def object_in(path: str) -> dict[str, Any]:
     """One JSON object; empty where there is none. Names in it may be in any script."""
     try:
+        said = json.loads(_bytes_in(path) or b"{}")
+    except (ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _bytes_in(path: str) -> bytes:
+    """Empty where there is none, and of a pipe, in which nobody waits."""
+    try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
-        return {}
+        return b""
     try:
-        said = json.loads(os.read(descriptor, LARGEST_FILE) or b"{}")
-    except (OSError, ValueError, RecursionError):
-        return {}
+        return os.read(descriptor, LARGEST_FILE)
+    except OSError:
+        return b""
     finally:
         os.close(descriptor)
-    return said if isinstance(said, dict) else {}
 
 
 def _number(value: Any) -> float | None:

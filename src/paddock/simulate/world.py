@@ -65,6 +65,7 @@ class World:
         history: Mapping[str, Group] | None = None,
     ) -> None:
         self.tick_s = TICK_S
+        self.start_s = START_S
         self.fleet = restore(policy, (), groups=history)
         self.tally = Tally(len(plans))
         self.on_step: Callable[[Event], None] | None = None  # told after each, with its changes
@@ -182,7 +183,8 @@ class World:
             case StartAttempt():
                 life = self._lives[action.attempt.run]
                 self._agents[action.attempt] = Agent(action.attempt, life, action.limit_bytes)
-                self._push(self.now + START_S, Started(self.now + START_S, action.attempt))
+                at = self.now + self.start_s
+                self._push(at, Started(at, action.attempt))
             case AskCheckpoint():
                 at = self.now + CHECKPOINT_S
                 self._push(at, CheckpointWritten(at, action.attempt))

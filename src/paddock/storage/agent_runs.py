@@ -11,10 +11,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
 from datetime import UTC, datetime
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -63,7 +63,8 @@ class AgentRunStore(MemoryStore):
         self._versions: dict[str, str] = {}
         self._done: dict[str, list[StepDone]] = {}
         self._halted = False
-        self._asking: Future[Any] | None = None
+        self._asking: Future[None] | None = None
+        self._writing: asyncio.Task[None] | None = None
         self.told: dict[str, str] = {}  # why a run waits, as its status says
 
     # -- reading --------------------------------------------------------------------------
@@ -100,27 +101,35 @@ class AgentRunStore(MemoryStore):
             for done in step.steps_done:
                 self._done.setdefault(done.run, []).append(done)
         for wave in _waves(last):
-            self._in_loop(self._write(wave))
+            self._in_loop(wave)
         super().remember_many(steps, meanwhile=meanwhile)
 
-    def _in_loop(self, work: Coroutine[Any, Any, T]) -> T:
+    def _in_loop(self, wave: Sequence[tuple[Run, str]]) -> None:
         if self._halted:
-            work.close()
             raise Deposed("this leader does not lead any more")
-        self._asking = asyncio.run_coroutine_threadsafe(work, self._loop)
+        self._asking = asyncio.run_coroutine_threadsafe(self._write(wave), self._loop)
         try:
-            found: T = self._asking.result()
+            self._asking.result()
         except CancelledError:
             raise Deposed("this leader does not lead any more") from None
-        return found
 
-    def halt(self) -> None:
-        """From now on nothing is written, also nothing that is under way."""
+    async def halt(self) -> None:
+        """From now on nothing is written, also nothing that is under way: whoever closes the line
+        next closes it under nobody."""
         self._halted = True
         if self._asking is not None:
             self._asking.cancel()
+        if self._writing is not None:
+            await asyncio.wait({self._writing})
 
     async def _write(self, wave: Sequence[tuple[Run, str]]) -> None:
+        self._writing = asyncio.current_task()
+        try:
+            await self._write_all(wave)
+        finally:
+            self._writing = None
+
+    async def _write_all(self, wave: Sequence[tuple[Run, str]]) -> None:
         turn = asyncio.Semaphore(AT_ONCE)
 
         async def one(run: Run, because: str) -> None:

@@ -84,7 +84,7 @@ def unpack(text: str, kind: type[T]) -> T:
             decoded: T = _DECODERS[kind].decode(text)
             return decoded
         return msgspec.convert(_exotic(msgspec.json.decode(text)), kind)
-    except (msgspec.DecodeError, ValueError) as error:
+    except (msgspec.DecodeError, ValueError, TypeError, RecursionError) as error:
         raise Broken(f"{kind.__name__}: {error}") from None
 
 
@@ -272,7 +272,7 @@ def _labels(text: str) -> dict[str, str]:
     """Not through `unpack`: here the user chooses the keys."""
     try:
         return msgspec.json.decode(text, type=dict[str, str])
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise Broken(f"labels: {error}") from None
 
 

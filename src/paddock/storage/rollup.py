@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, Self
 import msgspec
 from msgspec import Struct, structs
 
+from paddock.core.pressure import Rung
 from paddock.core.units import MIB
 
 MINUTE_S: Final = 60
@@ -24,6 +25,9 @@ Sketch = dict[int, int]
 _LOG_RATIO: Final = math.log(1.05)  # bins 5 % wide; a value counts as its bin's upper edge
 PEAK_UNIT: Final = float(MIB)
 TIME_UNIT: Final = 0.01
+_LAST_BIN: Final = 2000  # of 5 % each: 10 to the power of 42
+_LARGEST: Final = 1e30
+_RUNGS: Final = frozenset(int(rung) for rung in Rung)
 
 
 def put(sketch: Sketch, value: float, unit: float) -> None:
@@ -51,6 +55,7 @@ class Span(Struct, array_like=True):
     LARGEST: ClassVar[frozenset[str]] = frozenset()
     LEAST: ClassVar[frozenset[str]] = frozenset()
     LAST: ClassVar[frozenset[str]] = frozenset()
+    SKETCHES: ClassVar[tuple[str, ...]] = ()
 
     def add(self, later: Self) -> None:
         for name in self.__struct_fields__:
@@ -75,6 +80,7 @@ class FleetSpan(Span, array_like=True):
         {"used_percent_max", "rung_max", "agents_max", "expected_max", "used_max", "waiting_max"}
     )
     LEAST: ClassVar = frozenset({"available_min"})
+    SKETCHES: ClassVar = ("waits", "begins")
     LAST: ClassVar = frozenset(
         {
             *("total_bytes", "wall_bytes", "most_agents", "workspace_bytes", "unused_bytes"),
@@ -126,6 +132,7 @@ class FleetSpan(Span, array_like=True):
 
 class GroupSpan(Span, array_like=True):
     LARGEST: ClassVar = frozenset({"used_max", "limit_max"})
+    SKETCHES: ClassVar = ("peaks", "run_times", "waits")
     LAST: ClassVar = frozenset({"limit_bytes", "expected_bytes"})
 
     seconds: float = 0.0  # of agents at work
@@ -153,7 +160,7 @@ _GROUP: Final = msgspec.msgpack.Decoder(GroupSpan)
 
 
 # What a packed span that rotted may be met with; sums that no longer fit among them.
-UNREADABLE: Final = (msgspec.DecodeError, ValueError, OverflowError)
+UNREADABLE: Final = (msgspec.DecodeError, ValueError, OverflowError, RecursionError)
 
 
 def packed(span: Span) -> bytes:
@@ -161,11 +168,29 @@ def packed(span: Span) -> bytes:
 
 
 def fleet_span(data: bytes) -> FleetSpan:
-    return _FLEET.decode(data)
+    span = _FLEET.decode(data)
+    _check(span)
+    if not {span.rung_max, *span.rungs_s} <= _RUNGS:
+        raise ValueError("a step of the ladder that there is not")
+    return span
 
 
 def group_span(data: bytes) -> GroupSpan:
-    return _GROUP.decode(data)
+    span = _GROUP.decode(data)
+    _check(span)
+    return span
+
+
+def _check(span: Span) -> None:
+    """What decodes may still be no sum of anything: a bit that flipped makes a year of a second."""
+    for name in span.__struct_fields__:
+        value = getattr(span, name)
+        counted = value.values() if isinstance(value, dict) else (value,)
+        if not all(each is None or -_LARGEST < each < _LARGEST for each in counted):
+            raise ValueError(f"{name} is no sum")
+    for sketch in (getattr(span, name) for name in span.SKETCHES):
+        if not all(abs(index) <= _LAST_BIN for index in sketch):
+            raise ValueError("a bin that there is not")
 
 
 def added(old: bytes, new: bytes, *, of_group: bool) -> bytes:

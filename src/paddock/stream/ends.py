@@ -12,13 +12,15 @@ BUSY = 75  # another relay has this spool
 OTHER_VERSION = 76  # the spool is of another paddock, or of other steps
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
 BY_SIGNAL = 128  # and the signal's number, as a shell says it
+LONGEST = 1000
 
 
 class Trouble(Exception):
-    """The stage cannot go on; the text is for people."""
+    """The stage cannot go on; the text is for people, whatever was found in a file."""
 
     def __init__(self, code: int, text: str) -> None:
-        super().__init__(text)
+        shown = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+        super().__init__("".join(sign if sign.isprintable() else "?" for sign in shown))
         self.code = code
 
 

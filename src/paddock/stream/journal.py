@@ -20,6 +20,7 @@ from .ledger import Ledger
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Any
 
     from .ledger import Record
     from .spec import Stage
@@ -155,8 +156,8 @@ class Journal:
                 f"to {SHORTENED}: finish it with the paddock that began it, or remove it to begin "
                 "anew",
             )
-        if header["steps"] != self._header()["steps"]:
-            found = ", ".join(f"{name} ({each})" for name, each in header["steps"])
+        if header.get("steps") != self._header()["steps"]:
+            found = _steps_in(header.get("steps"))
             raise Trouble(
                 OTHER_VERSION,
                 f"the spool in {self.directory} is of other steps: {found}; "
@@ -166,7 +167,7 @@ class Journal:
     def _apply(self, ledger: Ledger, record: Record, number: int) -> None:
         try:
             ledger.apply(record)
-        except (LookupError, TypeError, ValueError, AttributeError):
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError):
             raise self._damaged(number) from None
 
     def _damaged(self, number: int) -> Trouble:
@@ -175,6 +176,13 @@ class Journal:
             f"line {number} of {self.directory}/{NAME} makes no sense, and others follow it: "
             "remove the directory to begin anew",
         )
+
+
+def _steps_in(said: Any) -> str:
+    try:
+        return ", ".join(f"{name} ({each})" for name, each in said)[:200]
+    except (TypeError, ValueError):
+        return "none that make sense"
 
 
 def _record(line: bytes) -> Record | None:

@@ -130,7 +130,14 @@ def _step(found: Any, number: int) -> Step:
 
 
 def _is_word(value: object) -> bool:
-    return isinstance(value, str) and "\0" not in value
+    """Such as a program can be given: JSON can write half a sign, and no system call takes it."""
+    if not isinstance(value, str) or "\0" in value:
+        return False
+    try:
+        os.fsencode(value)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _check(stage: Stage) -> None:

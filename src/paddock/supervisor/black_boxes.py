@@ -8,10 +8,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import os
 import time
 from collections import deque
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -36,13 +35,14 @@ from paddock.core.units import format_duration, format_size
 from paddock.supervisor.loop import Supervisor
 from paddock.supervisor.salvage import CUT_SHORT, salvage
 from paddock.workspaces.errors import BrokenOff, WorkspaceError
+from paddock.workspaces.plain_files import put_plain, read_plain
 from paddock.workspaces.records import State
 from paddock.workspaces.room import Room
 
 SAMPLES: Final = 60  # a minute: the eyes look once a second
 SHOWN: Final = 12
 GIT_S: Final = 5.0
-LONGEST: Final = 64 * 1024
+NEARLY: Final = 1.02  # the same, for people
 BARS: Final = "▁▂▃▄▅▆▇█"
 
 log = logging.getLogger("paddock.boxes")
@@ -79,12 +79,7 @@ class BlackBoxes:
 
     def read(self, run: str) -> dict[str, str] | None:
         """In a thread: it is a file."""
-        try:
-            with (self._directory / f"{run}.json").open("rb") as file:
-                found = json.loads(file.read(LONGEST))
-            return {str(name): str(text) for name, text in found.items()}
-        except (OSError, ValueError, AttributeError):
-            return None
+        return box_in(self._directory / f"{run}.json")
 
     def remove(self, run: str) -> None:
         (self._directory / f"{run}.json").unlink(missing_ok=True)
@@ -154,7 +149,7 @@ class BlackBoxes:
             "limit": format_size(before.hold.limit_bytes),
         }
         if isinstance(run.state, Ended) and run.state.peak_bytes:
-            facts["peak"] = format_size(run.state.peak_bytes)
+            facts["peak"] = peak_text(run.state.peak_bytes, [used for _, used in seen])
         if seen:
             facts["memory"] = _drawn(seen, before.hold.limit_bytes)
         return facts | {"next": self._next(run)}
@@ -179,6 +174,8 @@ class BlackBoxes:
             await self._fill(run, facts)
         except BrokenOff:
             pass  # without a box, so that the next daemon does it
+        except (WorkspaceError, OSError) as error:
+            log.warning("the black box of %s could not be kept: %s", run.id, error)
         finally:
             self._keeping.discard(attempt)
 
@@ -189,10 +186,7 @@ class BlackBoxes:
         commit = await asyncio.to_thread(self._last_commit, run.id)
         if commit:
             facts["last commit"] = commit
-        try:
-            await asyncio.to_thread(self._write, run.id, json.dumps(facts, ensure_ascii=False))
-        except OSError as error:
-            log.warning("the black box of %s could not be kept: %s", run.id, error)
+        await asyncio.to_thread(self._write, run.id, json.dumps(facts, ensure_ascii=False))
 
     async def _place_of(self, run: str) -> Path | None:
         """Its workspace, or the directory that it was submitted for."""
@@ -211,9 +205,16 @@ class BlackBoxes:
 
     def _write(self, run: str, text: str) -> None:
         self._directory.mkdir(mode=0o700, exist_ok=True)
-        fresh = self._directory / f".{run}.{os.getpid()}"
-        fresh.write_text(text, encoding="utf-8")
-        fresh.replace(self._directory / f"{run}.json")
+        put_plain(self._directory / f"{run}.json", text.encode())
+
+
+def box_in(path: Path) -> dict[str, str] | None:
+    """None where there is none that can be read."""
+    try:
+        found = json.loads(read_plain(path))
+        return {str(name): str(text) for name, text in found.items()}
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return None
 
 
 def _cut_by(change: Change) -> Outcome | None:
@@ -245,6 +246,12 @@ def _lived(last: Live, now: float) -> str:
     )
 
 
+def peak_text(peak_bytes: int, seen: Sequence[int]) -> str:
+    """The kernel's own, which a curve of looks may never have come near."""
+    is_between = bool(seen) and peak_bytes > max(seen) * NEARLY
+    return format_size(peak_bytes) + (", between two looks" if is_between else "")
+
+
 def _drawn(samples: list[tuple[float, int]], limit_bytes: int) -> str:
     """The last minute as a row of bars, and where it began and ended."""
     step = max(1, len(samples) // SHOWN)
@@ -255,4 +262,4 @@ def _drawn(samples: list[tuple[float, int]], limit_bytes: int) -> str:
     span = format_duration(max(0.0, last[0] - first[0]))
     peak = format_size(max(used for _, used in samples))
     ends = f"{format_size(first[1])} to {format_size(last[1])}"
-    return f"{bars}  {ends} in {span}, {peak} at most"
+    return f"{bars}  {ends} in {span}, {peak} at most when looked at"

@@ -10,13 +10,16 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
-from paddock.storage.errors import StoreError
 from paddock.supervisor.loop import Supervisor
+from paddock.supervisor.steady import Steady
+from paddock.workspaces.errors import WorkspaceError
 
 EVERY_S: Final = 60.0
 LOOK_S: Final = 1.0  # at the store's files: an agent may remove them, and nothing else would tell
 PAUSE_S: Final = 0.05  # between two batches, so that commits come through
 UPLOADS_KEPT_S: Final = 24 * 3600.0
+NOT_TIDIED: Final = "tidying waits"
+NOT_MENDED: Final = "the store's files are not looked after"
 
 log = logging.getLogger("paddock.chores")
 
@@ -35,23 +38,27 @@ class Chores:
         stdin: Path,
         *,
         also: Callable[[], None] = lambda: None,
+        every_s: float = EVERY_S,
     ) -> None:
         self._supervisor = supervisor
         self._kept = kept
         self._stdin = stdin
         self._also = also
+        self._every_s = every_s
+        self._steady = Steady(log)
 
     async def do(self) -> None:
+        """Whatever goes wrong in one turn, the next one comes: a task that ended would take the
+        daemon along, a minute after every start."""
         due_at = 0.0
         while True:
-            if self._supervisor.store.missing():
-                await self._supervisor.mend()
+            with self._steady.turn(NOT_MENDED):
+                if self._supervisor.store.missing():
+                    await self._supervisor.mend()
             if time.monotonic() >= due_at:
-                due_at = time.monotonic() + EVERY_S
-                try:
+                due_at = time.monotonic() + self._every_s
+                with self._steady.turn(NOT_TIDIED):
                     await self.once()
-                except (StoreError, OSError) as error:
-                    log.warning("tidying waits: %s", error)
             await asyncio.sleep(LOOK_S)
 
     async def once(self) -> None:
@@ -73,9 +80,14 @@ class Chores:
         self._also()
 
     def _drop_output(self, runs: Iterable[str]) -> None:
+        """The store has forgotten these for good: what one of them leaves in the way, such as a
+        file in place of a directory, must not keep that of all others."""
         for run in runs:
             for kept in self._kept:
-                kept.remove(run)
+                try:
+                    kept.remove(run)
+                except (OSError, WorkspaceError) as error:
+                    log.warning("of %s, which is forgotten, something is left: %s", run, error)
 
     async def _drop_uploads(self) -> None:
         """What was handed over as stdin for a run that never came, or has ended."""

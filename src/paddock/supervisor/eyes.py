@@ -25,6 +25,7 @@ TICK_S: Final = 1.0
 # With nobody at work and nobody waiting a look only keeps the host's figures from growing stale.
 IDLE_TICK_S: Final = 5.0
 SHORTEST_S: Final = 0.05  # also for alarms, which may ring as often as they like
+BURSTS_AT_ONCE: Final = 3  # of a fleet whose bursts wait for each other: they must be seen in time
 GLANCE_S: Final = 0.02
 REST_AFTER_GLANCE: Final = 9  # times what it took: a tenth of a core at most, where a core is slow
 
@@ -82,8 +83,11 @@ class Eyes:
         if host is None or not (fleet.live or fleet.waiting):
             return max(self._tick_s, IDLE_TICK_S)
         left, total, ladder = host.available_bytes, host.total_bytes, fleet.policy.ladder
-        soon_s = next_look_s(left, total, ladder=ladder)
-        affordable_s = next_look_s(left, total, look_cost_s=self._cost_s, ladder=ladder)
+        at_once = BURSTS_AT_ONCE if fleet.overcommitted else 1
+        soon_s = next_look_s(left, total, at_once=at_once, ladder=ladder)
+        affordable_s = next_look_s(
+            left, total, look_cost_s=self._cost_s, at_once=at_once, ladder=ladder
+        )
         if soon_s < affordable_s and fleet.ladder.rung < Rung.EMERGENCY:
             self._glance_s = GLANCE_S
         return min(self._tick_s, affordable_s)

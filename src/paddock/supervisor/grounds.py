@@ -19,6 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from msgspec import structs
+
 from paddock.core.events import (
     Emptied,
     Event,
@@ -58,7 +60,6 @@ RETRY_S: Final = 2.0
 SPARE_BLOCKS: Final = 64
 LITTLE_S: Final = 1.0  # who lived for less has left no server behind
 _NAME: Final = re.compile(r"(.+)\.([0-9]+)\.p([0-9]{5})")
-_PASSING: Final = (GitLocked, GitTimedOut)
 
 Begin = Callable[[Launch], None]
 Made = tuple[Path, Path]  # the workspace, and what must be reached for git to work in it
@@ -141,7 +142,7 @@ class Grounds:
         ours = {**launch.ours, **laid.block.environment(), SCRATCH: str(path)}
         if MARKER_LABEL in launch.labels:
             ours[READY] = f"{launch.directory}/{launch.labels[MARKER_LABEL]}"
-        begin(replace(launch, ours=ours, reach=(*launch.reach, path)))
+        begin(structs.replace(launch, ours=ours, reach=(*launch.reach, path)))
         if self.on_marked is not None and MARKER_LABEL in launch.labels:
             self.on_marked(launch.attempt, launch.labels[MARKER_LABEL])
 
@@ -228,7 +229,7 @@ class Grounds:
             self.on_made(time.monotonic() - coming.since_at, coming.fetched)
             for size in coming.sizes:
                 self.tell(RepositoryWeighed(0.0, attempt, timeout_factor(size)))
-            there = replace(launch, directory=path, reach=(*launch.reach, objects))
+            there = structs.replace(launch, directory=path, reach=(*launch.reach, objects))
             self._begin(there, coming.begin)
             for note in coming.notes:
                 self.tell(Noticed(0.0, attempt, note))
@@ -242,7 +243,7 @@ class Grounds:
         elif isinstance(error, Busy):
             self.tell(StartPutOff(0.0, attempt, str(error), RETRY_S))
         elif isinstance(error, WorkspaceError | OSError):
-            passing = isinstance(error, _PASSING)
+            passing = isinstance(error, GitLocked | GitTimedOut)
             self._fail(attempt, f"no workspace: {error}", passing=passing)
         else:
             log.error("a workspace failed", exc_info=error)

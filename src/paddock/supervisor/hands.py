@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Final, assert_never
+
+from msgspec import structs
 
 from paddock.core.actions import (
     Action,
@@ -21,8 +22,8 @@ from paddock.core.actions import (
 )
 from paddock.core.events import CheckpointDeclined, Emptied, Event, SpawnFailed, StartPutOff
 from paddock.core.fleet import Fleet
-from paddock.core.run import Attempt, Priority, Run, Starting, Stopping
-from paddock.ports import Driver, Launch, Ranks, Recipe, Stop
+from paddock.core.run import Attempt, Priority, Run, Running, Starting, Stopping
+from paddock.ports import Counts, Driver, Launch, Ranks, Recipe, Stop
 from paddock.supervisor.grounds import Grounds
 from paddock.supervisor.keepsakes import Keepsakes
 from paddock.supervisor.sessions import Sessions
@@ -36,6 +37,9 @@ DRIVER_RETRY_S: Final = 10.0
 MEMORY_LIMIT: Final = "PADDOCK_MEMORY_LIMIT"
 
 Tell = Callable[[Event], None]
+OfAttempts = (
+    WarnAttempt | AskCheckpoint | TerminateAttempt | KillAttempt | FreezeAttempt | ThawAttempt
+)
 _STOPS: Final = (AskCheckpoint, TerminateAttempt, KillAttempt)
 
 
@@ -86,14 +90,21 @@ class Hands:
 
     def adopt(self) -> frozenset[Attempt]:
         """What earlier daemons began and is still there, or ended while nobody looked."""
-        found: set[Attempt] = set()
-        for driver in self._drivers.values():
-            adopted = driver.adopt(self._tell)
-            self._begun |= dict.fromkeys(adopted, driver)
-            found |= adopted
+        found = frozenset[Attempt]().union(*(self.adopt_from(name) for name in self._drivers))
         if self.grounds is not None:
             self.grounds.adopt(found)
-        return frozenset(found)
+        return found
+
+    def adopt_from(self, name: str) -> frozenset[Attempt]:
+        """Likewise, of one driver."""
+        driver = self._drivers[name]
+        found = driver.adopt(self._tell)
+        self._begun |= dict.fromkeys(found, driver)
+        return found
+
+    def is_unheard(self, run: Run) -> bool:
+        """Whether it lives where nobody of ours can look: its driver is not there."""
+        return run.spec.away and not any(one.guarantees.away for one in self._drivers.values())
 
     def used_bytes(self) -> dict[Attempt, int]:
         used: dict[Attempt, int] = {}
@@ -107,6 +118,13 @@ class Hands:
             found |= driver.cpu_s()
         return found
 
+    def processes(self) -> dict[Attempt, int]:
+        found: dict[Attempt, int] = {}
+        for driver in self._drivers.values():
+            if isinstance(driver, Counts):
+                found |= driver.processes()
+        return found
+
     def perform(self, action: Action, fleet: Fleet, recipe: Recipe | None = None) -> None:
         if isinstance(action, Refuse):
             return  # told to whoever asked
@@ -116,7 +134,10 @@ class Hands:
         driver = self._begun.get(action.attempt)
         if driver is None:
             self._not_begun(action)
-            return
+        else:
+            self._do(driver, action, fleet)
+
+    def _do(self, driver: Driver, action: OfAttempts, fleet: Fleet) -> None:
         match action:
             case WarnAttempt():
                 driver.warn(action.attempt)
@@ -129,7 +150,9 @@ class Hands:
             case FreezeAttempt():
                 driver.freeze(action.attempt, reclaim=action.reclaim)
             case ThawAttempt():
-                driver.thaw(action.attempt)
+                # A freeze does not wait for the store: a later one may have been done before this.
+                if not _stands_still(action.attempt, fleet):
+                    driver.thaw(action.attempt)
             case _:
                 assert_never(action)
 
@@ -191,7 +214,9 @@ class Hands:
 
     def _equipped(self, launch: Launch, work: Work) -> Launch:
         """With what lies between its attempts. Raises OSError where there is no place for it."""
-        launch = replace(launch, command=work.command, ours={**launch.ours, **work.variables})
+        launch = structs.replace(
+            launch, command=work.command, ours={**launch.ours, **work.variables}
+        )
         if launch.attempt in self._begun:
             return launch
         if self.sessions is not None and work.agent is not None:
@@ -201,7 +226,7 @@ class Hands:
     def _begin(self, driver: Driver, launch: Launch) -> None:
         self._begun[launch.attempt] = driver
         priority = self._ranked.pop(launch.attempt, launch.priority)
-        driver.start(replace(launch, priority=priority), self._tell)
+        driver.start(structs.replace(launch, priority=priority), self._tell)
 
 
 def _launch(action: StartAttempt, run: Run, recipe: Recipe) -> Launch:
@@ -221,6 +246,12 @@ def _launch(action: StartAttempt, run: Run, recipe: Recipe) -> Launch:
         labels=recipe.labels,
         ours={MEMORY_LIMIT: str(run.soft_limit_bytes or action.limit_bytes)},
     )
+
+
+def _stands_still(attempt: Attempt, fleet: Fleet) -> bool:
+    run = fleet.runs.get(attempt.run)
+    state = run.state if run is not None and run.attempt == attempt else None
+    return isinstance(state, Running) and state.frozen is not None
 
 
 def _why(action: KillAttempt, fleet: Fleet) -> Stop:

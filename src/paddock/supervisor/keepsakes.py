@@ -10,9 +10,10 @@ import logging
 import os
 import time
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import structs
 
 from paddock.core.run import Attempt, Ended, Outcome
 from paddock.ports import Launch
@@ -45,7 +46,7 @@ class Keepsakes:
         self._forget_stated(launch)
         later = self._later(launch.attempt)
         ours = {**launch.ours, VARIABLE: str(path), LATER: later}
-        return replace(launch, ours=ours, reach=(*launch.reach, path))
+        return structs.replace(launch, ours=ours, reach=(*launch.reach, path))
 
     def _make(self, path: Path, after: str | None) -> None:
         if after is not None and not path.exists():

@@ -37,6 +37,7 @@ from paddock.supervisor.clock import Clock
 from paddock.supervisor.disk import Disk
 from paddock.supervisor.hands import Hands, is_urgent
 from paddock.supervisor.news import News
+from paddock.supervisor.silence import Silence
 from paddock.supervisor.thoughts import (
     Answer,
     Letter,
@@ -70,6 +71,7 @@ class Supervisor:
         self.drivers = drivers
         self.default_driver = default
         self.absent: dict[str, str] = {}  # drivers that are not there: what is to be done about it
+        self.silence = Silence(fleet, self.post)
         self.news = News()
         self.hands = Hands(drivers, default, self.post)
         self.hands.absent = self.absent

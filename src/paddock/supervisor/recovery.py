@@ -7,15 +7,16 @@ with the machine is requeued by policy; one of which nothing is known is lost, a
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from paddock.core.actions import Refuse
 from paddock.core.events import AttemptLost, Emptied
 from paddock.core.fleet import Fleet
 from paddock.core.group import Group
 from paddock.core.policy import Policy
 from paddock.core.restore import owed, restore
-from paddock.core.run import Attempt, Outcome, Run, Starting, Stopping
+from paddock.core.run import Attempt, Outcome, Run, Starting, Stopping, outcome_of
 from paddock.ports import Driver, Recipe, Remembered, Stop, Store
 from paddock.supervisor.clock import Clock, continue_clock
 from paddock.supervisor.loop import Supervisor
@@ -54,21 +55,46 @@ def _fleet(remembered: Remembered, policy: Policy, clock: Clock) -> Fleet:
 
 async def recover(supervisor: Supervisor, inherited: Inheritance) -> None:
     """In this order: the new epoch is remembered before any driver hears of it, the attempts are
-    found before anything is started, and only then what was owed is done."""
+    found before anything is started, and only then what was owed is done.
+
+    Attempts of a driver that does not answer are left as they are, for `take_up`.
+    """
     recipes = await _owed_recipes(supervisor)
     await supervisor.count_outcomes()
     hands, fleet = supervisor.hands, supervisor.fleet
     found = hands.adopt()
-    wanted = {run.attempt for run in fleet.live_runs()}
-    for run in list(fleet.live_runs()):
+    runs = [run for run in fleet.live_runs() if not hands.is_unheard(run)]
+    await _go_on(supervisor, runs, found, same_boot=inherited.same_boot)
+    _do_owed(supervisor, {run.attempt for run in runs}, recipes)
+    await supervisor.settled()
+
+
+async def take_up(supervisor: Supervisor, name: str) -> None:
+    """The driver of that name was silent when this daemon began, and answers: what it has goes on,
+    and what was to be done meanwhile is done. Nothing else could have touched these attempts."""
+    recipes = await _owed_recipes(supervisor)
+    found = supervisor.hands.adopt_from(name)
+    runs = [run for run in supervisor.fleet.live_runs() if run.spec.away]
+    await _go_on(supervisor, runs, found, same_boot=True)
+    _do_owed(supervisor, {run.attempt for run in runs}, recipes)
+
+
+async def _go_on(
+    supervisor: Supervisor, runs: Sequence[Run], found: frozenset[Attempt], *, same_boot: bool
+) -> None:
+    wanted = {run.attempt for run in supervisor.fleet.live_runs()}
+    for run in runs:
         if run.attempt not in found:
-            _missing(supervisor, run, same_boot=inherited.same_boot)
+            _missing(supervisor, run, same_boot=same_boot or run.spec.away)
     for attempt in found - wanted:
         await _unwanted(supervisor, attempt)
-    for action in owed(fleet):
-        run_id = action.attempt.run if hasattr(action, "attempt") else ""
-        hands.perform(action, fleet, recipes.get(run_id))
-    await supervisor.settled()
+
+
+def _do_owed(supervisor: Supervisor, attempts: set[Attempt], recipes: Mapping[str, Recipe]) -> None:
+    for action in owed(supervisor.fleet):
+        attempt = None if isinstance(action, Refuse) else action.attempt
+        if attempt in attempts:
+            supervisor.hands.perform(action, supervisor.fleet, recipes.get(attempt.run))
 
 
 async def _owed_recipes(supervisor: Supervisor) -> Mapping[str, Recipe]:
@@ -87,6 +113,12 @@ def _missing(supervisor: Supervisor, run: Run, *, same_boot: bool) -> None:
         return
     reason = "it is gone without a trace" if same_boot else "the machine was restarted"
     supervisor.post(AttemptLost(0.0, run.attempt, reason, permanent=same_boot))
+
+
+async def has_succeeded(supervisor: Supervisor, run: str) -> bool:
+    """As it is remembered, however long ago."""
+    found = await supervisor.look(lambda store: store.run(run))
+    return found is not None and outcome_of(found) is Outcome.SUCCEEDED
 
 
 async def _unwanted(supervisor: Supervisor, attempt: Attempt) -> None:

@@ -39,7 +39,7 @@ def salvage(room: Room, attempt: Attempt, outcome: Outcome) -> dict[str, str]:
             raise  # the next daemon does it
         except TakenAgain:
             facts["saved"] = "the next attempt has its files, and goes on with them"
-        except WorkspaceError as error:
+        except (WorkspaceError, OSError) as error:  # there may be no room on the disk
             facts["saved"] = f"what it had not committed is still in its workspace: {error}"
         else:
             facts["saved"] = _saved(saved)
@@ -47,7 +47,7 @@ def salvage(room: Room, attempt: Attempt, outcome: Outcome) -> dict[str, str]:
         facts["commits"] = _commits([one for one in room.commits(run) if not one.by_paddock])
     except BrokenOff:
         raise
-    except WorkspaceError as error:
+    except (WorkspaceError, OSError) as error:
         facts["commits"] = f"unknown: {error}"
     return facts
 

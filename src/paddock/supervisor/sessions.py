@@ -11,12 +11,12 @@ import logging
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, Protocol
 from uuid import UUID, uuid5
 
 import msgspec
+from msgspec import structs
 
 from paddock.config.patterns import compiled
 from paddock.config.preset import GIVEN, Line, Sign
@@ -25,6 +25,7 @@ from paddock.ports import Launch
 from paddock.supervisor.keepsakes import AFTER_LABEL
 from paddock.supervisor.sweeping import Sweeper
 from paddock.supervisor.thoughts import Parting
+from paddock.workspaces.plain_files import read_plain
 
 AGENT_LABEL: Final = "agent"  # see `Agent`, as JSON
 LONGEST: Final = 200
@@ -80,7 +81,7 @@ class Sessions:
                 # Nobody saw the end of the one before: the machine was restarted under it.
                 known = self.find(Attempt(run, launch.attempt.number - 1), agent)
             if known is not None or not line.sessions:
-                return replace(launch, command=line.at(known or ""), stdin=None)
+                return structs.replace(launch, command=line.at(known or ""), stdin=None)
         session = ""
         if agent.session == GIVEN:
             session = session_of(launch.attempt)
@@ -89,7 +90,7 @@ class Sessions:
             self._path(run).unlink(missing_ok=True)  # of the step before
         command = Line(launch.command, agent.sessions).at(session)
         stdin = launch.stdin if agent.prompt is None else self._prompt(run, agent.prompt)
-        return replace(launch, command=command, stdin=stdin)
+        return structs.replace(launch, command=command, stdin=stdin)
 
     def find(self, attempt: Attempt, agent: Agent) -> str | None:
         """What the program said at its beginning, where it makes its sessions itself."""
@@ -116,8 +117,8 @@ class Sessions:
             with suppress(FileNotFoundError):
                 self._path(after).rename(path)
         try:
-            return path.read_text(errors="replace").strip()[:LONGEST] or None
-        except FileNotFoundError:
+            return read_plain(path).decode(errors="replace").strip()[:LONGEST] or None
+        except (FileNotFoundError, ValueError):
             return None
 
     def _prompt(self, run: str, prompt: str) -> Path:

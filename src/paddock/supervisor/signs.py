@@ -26,6 +26,7 @@ from paddock.core.fleet import Fleet
 from paddock.core.run import Attempt, Exit, Run, Stopping
 from paddock.ports import Recipe
 from paddock.storage.errors import StoreError
+from paddock.supervisor.held_ends import HeldEnds
 from paddock.supervisor.sessions import Agent, Sessions, Written, lines_of
 from paddock.supervisor.stated_times import wait_s
 from paddock.supervisor.stepping import agent_at, resumes
@@ -56,12 +57,11 @@ class Signs:
         *,
         recipe: Callable[[str], Awaitable[Recipe | None]],
     ) -> None:
-        self._fleet = fleet
         self._tell = tell
         self._recipe = recipe
         self._written = written
         self._sessions = sessions
-        self._held: dict[Attempt, list[Event]] = {}  # its end, and what came after
+        self._held = HeldEnds(fleet)
         self._tasks: set[asyncio.Task[None]] = set()
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="signs")
 
@@ -70,18 +70,14 @@ class Signs:
         return bool(self._tasks)
 
     def takes(self, event: Event) -> bool:
-        """Whether it is told later, with what was seen; what comes after an end waits behind it."""
-        if not isinstance(event, OF_AN_END):
-            return False
-        if event.attempt in self._held:
-            self._held[event.attempt].append(event)
+        """Whether it is told later, with what was seen."""
+        if self._held.waits_behind(event):
             return True
-        run = self._fleet.runs.get(event.attempt.run)
-        if run is None or not run.spec.agent or run.attempt != event.attempt:
+        if not isinstance(event, OF_AN_END) or (run := self._held.run_of(event)) is None:
             return False
-        if not _is_cut(run, event):
+        if not run.spec.agent or not _is_cut(run, event):
             return False
-        self._held[event.attempt] = [event]
+        self._held.hold(event)
         task = asyncio.get_running_loop().create_task(self._look(run, event))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -108,7 +104,7 @@ class Signs:
         return await asyncio.get_running_loop().run_in_executor(self._threads, look)
 
     def _pass_on(self, attempt: Attempt, seen: Seen) -> None:
-        for event in self._held.pop(attempt):
+        for event in self._held.let_go(attempt):
             if isinstance(event, Exited) and seen != Seen():
                 ended = replace(event.exit, session_lost=seen.session_lost)
                 if ended.retry_after_s is None:  # who said it by itself knows better

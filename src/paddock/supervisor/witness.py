@@ -14,17 +14,20 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from msgspec.structs import replace
 
-from paddock.core.events import OF_AN_END, Event, Exited, Noticed
+from paddock.core.events import Event, Exited, Noticed
 from paddock.core.fleet import Fleet
 from paddock.core.retry import TRY_LATER
 from paddock.core.run import Attempt, Exit, Run
+from paddock.supervisor.held_ends import HeldEnds
 from paddock.supervisor.later import Stated
 from paddock.workspaces.errors import WorkspaceError
 from paddock.workspaces.room import Room
+
+PATIENCE_S: Final = 600.0  # twice git's own deadline; a disk that hangs has none
 
 log = logging.getLogger("paddock.witness")
 
@@ -46,6 +49,8 @@ class Seen(NamedTuple):
 
 
 class Witness:
+    patience_s = PATIENCE_S
+
     def __init__(
         self,
         fleet: Fleet,
@@ -55,31 +60,27 @@ class Witness:
         room: Room,
         kept: Kept,
     ) -> None:
-        self._fleet = fleet
         self._tell = tell
         self._digest = digest
         self._room = room
         self._kept = kept
-        self._held: dict[Attempt, list[Event]] = {}  # its end, and what came after
+        self._held = HeldEnds(fleet)
+        self._tasks: set[asyncio.Task[None]] = set()
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="witness")
 
     def takes(self, event: Event) -> bool:
-        """Whether it is told later, with what was seen. What comes after an end is about that end:
-        it waits behind it."""
-        if not isinstance(event, OF_AN_END):
-            return False
-        if event.attempt in self._held:
-            self._held[event.attempt].append(event)
+        """Whether it is told later, with what was seen."""
+        if self._held.waits_behind(event):
             return True
-        run = self._fleet.runs.get(event.attempt.run)
-        if run is None or run.attempt != event.attempt or not isinstance(event, Exited):
+        if not isinstance(event, Exited) or (run := self._held.run_of(event)) is None:
             return False
         see = self._look_of(event, run)
         if see is None:
             return False
-        self._held[event.attempt] = []
-        loop = asyncio.get_running_loop()
-        loop.run_in_executor(self._threads, see).add_done_callback(partial(self._saw, event))
+        self._held.hold(event)
+        task = asyncio.get_running_loop().create_task(self._look(event, see))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
         return True
 
     def _look_of(self, event: Exited, run: Run) -> Callable[[], Seen] | None:
@@ -90,17 +91,24 @@ class Witness:
             return partial(self._see_later, event)
         return None
 
-    def _saw(self, event: Exited, seeing: asyncio.Future[Seen]) -> None:
-        held = self._held.pop(event.attempt)
-        if seeing.cancelled():
-            return
-        error = seeing.exception()
-        if error is not None:  # a bug; an end that is not told is a run that never ends
-            log.error("what %s left is not known", event.attempt, exc_info=error)
-        seen = Seen(event.exit) if error is not None else seeing.result()
+    async def _look(self, event: Exited, see: Callable[[], Seen]) -> None:
+        """An end that is not told is a run that never ends: whatever comes of the look."""
+        seen = Seen(event.exit)
+        try:
+            async with asyncio.timeout(self.patience_s):
+                seen = await asyncio.get_running_loop().run_in_executor(self._threads, see)
+        except TimeoutError:
+            seen = Seen(event.exit, f"what it left could not be seen in {self.patience_s:g} s")
+        except Exception:
+            log.exception("what %s left is not known", event.attempt)
+        # Not when cancelled: the daemon ends, and the next one hears of it again and looks itself.
+        self._pass_on(event, seen)
+
+    def _pass_on(self, event: Exited, seen: Seen) -> None:
+        _, *behind = self._held.let_go(event.attempt)
         if seen.note is not None:
             self._tell(Noticed(event.at, event.attempt, seen.note))
-        for each in (replace(event, exit=seen.exit), *held):
+        for each in (replace(event, exit=seen.exit), *behind):
             self._tell(each)
 
     def _see_later(self, event: Exited) -> Seen:
@@ -132,4 +140,6 @@ class Witness:
         return made[0].id if made else record.start
 
     def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)

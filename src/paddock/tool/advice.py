@@ -15,6 +15,7 @@ from .running import End
 
 _SHELLS: Final = ("sh", "bash", "dash", "zsh", "ksh", "ash")
 WORDS_READ: Final = 200
+_DIGITS: Final = 9  # of a number of workers, in which a point counts as one
 # At the wall nobody knows how much more was wanted. A quarter more is the least that makes sense:
 # fewer workers must come out of it.
 LEAST_DEMAND: Final = 1.25
@@ -172,9 +173,9 @@ def _number(text: str, cpus: int, env: Mapping[str, str]) -> int | None:
     """`4`, `auto`, `50%`, `1C` (Maven: for each core). None: there is no number."""
     if text in EVERY_CORE:
         told = env.get("PYTEST_XDIST_AUTO_NUM_WORKERS", "")
-        return int(told) if told.isdigit() and int(told) else cpus
+        return _whole(told) or cpus
     digits = text.rstrip("%C")
-    if not (digits.isascii() and digits.replace(".", "", 1).isdigit()):
+    if not (digits.isascii() and digits.replace(".", "", 1).isdigit()) or len(digits) > _DIGITS:
         return None
     amount = float(digits)
     if text.endswith("%"):
@@ -182,11 +183,16 @@ def _number(text: str, cpus: int, env: Mapping[str, str]) -> int | None:
     return max(1, int(amount * cpus if text.endswith("C") else amount))
 
 
+def _whole(text: str) -> int:
+    """0 for what is no number, or one of more workers than anybody means."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else 0
+
+
 def _in_environment(kind: Kind, env: Mapping[str, str], cpus: int) -> int | None:
     for name in kind.variables:
         text = env.get(name, "").strip()
         if text.isascii() and text.isdigit():
-            return int(text) or None
+            return _whole(text) or None
         said = _in_words(kind, text.split(), cpus, env) if text else None
         if said is not None:
             return said

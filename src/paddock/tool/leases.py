@@ -28,6 +28,7 @@ HELD = (
     "PADDOCK_LEASES"  # `build=1234:tests=1240` in a command's environment: who above it holds what
 )
 LOOK_AGAIN_S = 0.05
+NEVER = float("inf")
 TELL_AGAIN_S = 60.0
 LONGEST_NAME, MOST_SLOTS = 64, 1000
 LONGEST_NOTE = 1024
@@ -170,6 +171,8 @@ class _Queue:
     def _think(self) -> None:
         now = time.monotonic()
         if now >= self._deadline:
+            # Once: the timer may ring again while who holds it is looked up for the refusal.
+            self._deadline = self._tell_at = NEVER
             raise _Late
         if now >= self._tell_at:
             self._tell_at = now + TELL_AGAIN_S

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 
-from paddock.cgroups.files import number, pids_in, put, read_or_empty, table
+from paddock.cgroups.files import lines_of, number, pids_in, put, read_or_empty, table
 
 from .errors import NoWall
 
@@ -91,18 +91,18 @@ def attempt_in(path: str) -> tuple[str, str]:
 
 
 def _own_cgroups(proc: str) -> dict[str, str]:
-    found = {}
-    for line in read_or_empty(f"{proc}/self/cgroup").splitlines():
-        _, names, path = (*line.split(":", 2), "", "")[:3]
-        for name in names.split(",") if names else (UNIFIED,):
-            found[name] = path
+    found: dict[str, str] = {}
+    for line in lines_of(f"{proc}/self/cgroup"):
+        parts = line.split(":", 2)
+        if len(parts) == 3:
+            found |= dict.fromkeys(parts[1].split(",") if parts[1] else (UNIFIED,), parts[2])
     return found
 
 
 def _mounts(proc: str) -> list[tuple[list[str], str, str]]:
     """Controllers, which part of the hierarchy is mounted, and where."""
     found = []
-    for line in read_or_empty(f"{proc}/self/mountinfo").splitlines():
+    for line in lines_of(f"{proc}/self/mountinfo"):
         before, _, after = line.partition(" - ")
         fields, kind = before.split(" "), after.split(" ")
         if len(fields) >= 5 and len(kind) >= 3 and kind[0] in ("cgroup", "cgroup2"):

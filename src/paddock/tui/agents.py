@@ -16,9 +16,10 @@ from .lined import Lined
 from .ordering import Wish, listed
 from .picture import Agent, Picture
 from .rows import heading, row
+from .wheel import Wheeled
 
 
-class Agents(Lined, can_focus=True):
+class Agents(Wheeled, Lined, can_focus=True):
     BINDINGS: ClassVar = [
         Binding("up,k", "move(-1)", show=False),
         Binding("down,j", "move(1)", show=False),
@@ -81,13 +82,9 @@ class Agents(Lined, can_focus=True):
     def action_page(self, by: int) -> None:
         self.action_move(by * max(1, self.size.height - 2))
 
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        event.stop()
-        self.action_move(3)
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        event.stop()
-        self.action_move(-3)
+    def action_scroll(self, by: int) -> None:
+        """The list follows who is chosen."""
+        self.action_move(by)
 
     def on_click(self, event: events.Click) -> None:
         if 1 <= event.y <= len(self._listed) - self._top:

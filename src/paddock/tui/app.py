@@ -1,4 +1,4 @@
-"""`paddock top` as a textual app: it owns the client and the main screen, and little else."""
+"""`paddock top` as a textual app: it has a client and the main screen, and little else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from textual.app import App
 from textual.binding import Binding
 
 from paddock.client import AsyncClient
-from paddock.client.faces import Places
 
 from .board import Board
 from .cells import Glyphs, glyphs
@@ -19,10 +18,11 @@ class Top(App[None]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar = [Binding("ctrl+c,ctrl+q", "quit", show=False, priority=True)]
 
-    def __init__(self, places: Places, *, log_lines: int, signs: Glyphs | None = None) -> None:
+    def __init__(self, client: AsyncClient, *, log_lines: int, signs: Glyphs | None = None) -> None:
+        """Closes the client when it ends."""
         super().__init__(ansi_color=True)
         self.theme = "ansi-dark"
-        self.client = AsyncClient(places)
+        self.client = client
         self.board = Board(self.client, log_lines=log_lines, signs=signs or glyphs())
 
     def on_mount(self) -> None:

@@ -56,9 +56,11 @@ class Board(Screen[None]):
     BINDINGS: ClassVar = [
         Binding("q,f10", "app.quit", show=False),
         Binding("f1,question_mark,h", "help", show=False),
-        Binding("slash", "prompt", show=False),
-        Binding("f4", "prompt('filter')", show=False),
-        Binding("f3", "prompt('search')", show=False),
+        # With priority, so that they are acted upon before the next key is looked at: over a slow
+        # line `/quiet` comes in one piece, and its q would be taken for the command.
+        Binding("slash", "prompt", show=False, priority=True),
+        Binding("f4", "prompt('filter')", show=False, priority=True),
+        Binding("f3", "prompt('search')", show=False, priority=True),
         Binding("n", "match(True)", show=False),
         Binding("N", "match(False)", show=False),
         Binding("tab,shift+tab", "other", show=False),
@@ -249,6 +251,12 @@ class Board(Screen[None]):
 
     # -- the line that is typed into ------------------------------------------------------
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A / that is typed into the line is one of its letters."""
+        if action == "prompt" and not parameters and self.has_class("asks"):
+            return False
+        return super().check_action(action, parameters)
+
     def action_prompt(self, what: str = "") -> None:
         log_has_it = self.focused is self.log_view or self.has_class("zoomed")
         self._asked = what or ("search" if log_has_it else "filter")
@@ -259,7 +267,7 @@ class Board(Screen[None]):
         )
         self._prompt_name.update(f" {self._asked.capitalize()} ")
         self.add_class("asks")
-        self._prompt.focus()
+        self.set_focus(self._prompt)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         if self._asked == "filter" and self.has_class("asks"):

@@ -90,6 +90,7 @@ def _run(*, mouse: bool) -> None:
         message = f"top needs the package textual, which is not installed; try: {HOW_TO_GET_IT}"
         raise click.ClickException(message) from None
 
+    from paddock.client import AsyncClient
     from paddock.client.faces import find_places, log_lines
     from paddock.client.starting import ensure_daemon
 
@@ -97,4 +98,4 @@ def _run(*, mouse: bool) -> None:
 
     places, lines = find_places(), log_lines()
     ensure_daemon(places)
-    Top(places, log_lines=lines).run(mouse=mouse)
+    Top(AsyncClient(places), log_lines=lines).run(mouse=mouse)

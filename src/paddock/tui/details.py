@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from paddock.client import AsyncClient
-from paddock.client.faces import format_size, safe
+from paddock.client.faces import format_size, safe, story_of
 from paddock.client.faces import views as v
 
 from .cells import Line, fit
@@ -26,7 +26,7 @@ async def details(client: AsyncClient, run: str) -> Sequence[Line]:
             "Black box", (_named(name, text) for name, text in (why.black_box or {}).items())
         ),
         *_section("Steps done", (_step(step) for step in steps)),
-        *_section("Story", (_move(move) for move in story)),
+        *_section("Story", map(_move, story, story_of(story, view.outcome))),
     ]
 
 
@@ -36,7 +36,7 @@ def _facts(run: v.RunView, why: v.WhyView) -> Iterator[Line]:
     yield _named("state", run.outcome or run.state)
     yield _named("priority", run.priority)
     yield _named("group", run.group)
-    yield _named("attempt", str(run.attempt))
+    yield _named("tries", str(run.tries or run.attempt))
     if run.needs:
         yield _named("needs", ", ".join(run.needs))
     if run.steps:
@@ -68,9 +68,8 @@ def _step(step: v.StepView) -> Line:
     return _named(f"{step.step}. {step.name}", f"{_clock(step.at)}, attempt {step.attempt}{code}")
 
 
-def _move(move: v.MoveView) -> Line:
-    more = f" ({move.moves} moves)" if move.moves > 1 else ""
-    return _named(_clock(move.at), f"{move.state}: {move.because}{more}")
+def _move(move: v.MoveView, because: str) -> Line:
+    return _named(_clock(move.at), f"{move.state}: {because}")
 
 
 def _clock(at: float) -> str:

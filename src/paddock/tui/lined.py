@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Final
 
@@ -30,13 +31,15 @@ LOOKS: Final[dict[Look, Style]] = {
 
 
 class Lined(Widget):
+    """Not an ABC: textual has a metaclass of its own. The type checker holds it all the same."""
+
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - as textual calls it
         super().__init__(id=id)
         self._made: Sequence[Line] | None = None
         self._made_for = Size(0, 0)
 
-    def lines(self, width: int, height: int) -> Sequence[Line]:
-        raise NotImplementedError
+    @abstractmethod
+    def lines(self, width: int, height: int) -> Sequence[Line]: ...
 
     def redraw(self) -> None:
         self.forget()

@@ -11,7 +11,6 @@ from rich.cells import chop_cells, set_cell_size
 from rich.console import Console
 from rich.segment import Segment
 from rich.text import Text
-from textual import events
 from textual.binding import Binding
 from textual.strip import Strip
 
@@ -21,6 +20,7 @@ from .cells import Line, fit, width
 from .lined import LOOKS, Lined
 from .log_buffer import LogBuffer
 from .picture import Agent
+from .wheel import Wheeled
 
 _ESCAPES: Final = re.compile(r"\x1b\[[0-9;:]*m")
 SIDEWAYS: Final = 20
@@ -38,7 +38,7 @@ def coloured(line: str) -> Text:
     return Text.from_ansi(line.replace("\r", "").expandtabs(8), end="")
 
 
-class LogView(Lined, can_focus=True):
+class LogView(Wheeled, Lined, can_focus=True):
     BINDINGS: ClassVar = [
         Binding("up,k", "scroll(-1)", show=False),
         Binding("down,j", "scroll(1)", show=False),
@@ -133,14 +133,6 @@ class LogView(Lined, can_focus=True):
     def action_sideways(self, by: int) -> None:
         self._left = max(0, self._left + by * SIDEWAYS)
         self.redraw()
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        event.stop()
-        self.action_scroll(3)
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        event.stop()
-        self.action_scroll(-3)
 
     def _last_top(self) -> int:
         """Where the first line is when the last one shows."""

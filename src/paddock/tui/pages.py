@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, ClassVar
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.screen import Screen
@@ -15,6 +14,7 @@ from paddock.client.faces import safe
 
 from .cells import Line, fit, width
 from .lined import Lined
+from .wheel import Wheeled
 
 Load = Callable[[], Coroutine[Any, Any, Sequence[Line]]]
 
@@ -30,14 +30,14 @@ class _Sheet(Lined):
         folded = [piece for line in self.text for piece in fold(line, width)]
         self.top = max(0, min(self.top, len(folded) - height + 2))
         rest = len(folded) - self.top - height + 2
-        more = f"{rest} more lines: j, Space" if rest > 0 else ""
+        more = f"{rest} more line{'s'[: rest != 1]}: j, Space" if rest > 0 else ""
         shown: list[Line] = [[(fit(self._title, width), "head")]]
         shown += folded[self.top : self.top + height - 2]
         shown += [[] for _ in range(height - 1 - len(shown))]
         return [*shown, [(fit(f"q, Esc: back   {more}", width), "dim")]]
 
 
-class Page(Screen[None]):
+class Page(Wheeled, Screen[None]):
     CSS = "Page { background: ansi_default; color: ansi_default; } #sheet { height: 1fr; }"
     BINDINGS: ClassVar = [
         Binding("up,k", "scroll(-1)", show=False),
@@ -66,14 +66,6 @@ class Page(Screen[None]):
         except (ClientError, OSError) as error:
             self._sheet.text = [[(safe(str(error)), "bad")]]
         self._sheet.redraw()
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        event.stop()
-        self.action_scroll(3)
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        event.stop()
-        self.action_scroll(-3)
 
     def action_scroll(self, by: int) -> None:
         self._sheet.top = max(0, self._sheet.top + by)

@@ -15,12 +15,13 @@ from paddock.client.faces import (
     format_size,
     log_lines,
     safe,
+    story_of,
     views,
 )
 
 from . import charts
 from .feed import Feed
-from .parts import EVERY_S, Chart, LogView, attempt, box, button, card, chip, table, text
+from .parts import EVERY_S, Chart, LogView, attempt, box, button, card, chip, table, text, way
 from .rows import age_of, clock_time, sentence_of, shown, state_of, tone_of
 from .tail import Tail
 
@@ -105,7 +106,11 @@ class AgentPage:
             why = await client.why(self._run.id)
         except (ClientError, OSError):
             return
-        rows = [(clock_time(m.at), m.state, str(m.attempt or "–"), _because(m)) for m in moves]
+        told = map(safe, story_of(moves, self._run.outcome))
+        rows = [
+            (clock_time(move.at), move.state, str(move.attempt or "–"), because)
+            for move, because in zip(moves, told, strict=True)
+        ]
         self._story.clear()
         with self._story:
             table(("at", "state", "attempt", "because"), rows, label="Story")
@@ -160,7 +165,7 @@ class AgentPage:
                 button("Retry", self._retry, kind="primary")
             if "priority" in allowed:
                 self._priorities()
-            with box("pd-button quiet", "a").props('href="/agents"'):
+            with box("pd-button quiet", "a").props(f'href="{way("/agents")}"'):
                 text("All agents")
 
     def _priorities(self) -> None:
@@ -238,7 +243,7 @@ def _facts_of(run: views.RunView, cpu: float | None) -> dict[str, str]:
         "id": run.id,
         "group": safe(run.group),
         "priority": run.priority,
-        "attempt": str(run.attempt or "–"),
+        "tries": str(run.tries or run.attempt or "–"),
         "submitted": clock_time(run.submitted_at),
         "ended" if run.state == "ended" else "for": _age(run),
         "expected": format_size(run.expected_bytes) if run.expected_bytes else "",
@@ -254,11 +259,6 @@ def _facts_of(run: views.RunView, cpu: float | None) -> dict[str, str]:
 
 def _age(run: views.RunView) -> str:
     return f"{age_of(run)} ago" if run.state == "ended" else age_of(run)
-
-
-def _because(move: views.MoveView) -> str:
-    more = f" (and {move.moves - 1} moves more)" if move.moves > 1 else ""
-    return safe(move.because) + more
 
 
 def _renew(place: Element, facts: dict[str, str]) -> None:

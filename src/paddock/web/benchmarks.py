@@ -6,7 +6,9 @@ HTML is shown in a frame of its own in which no script runs.
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 import time
 from pathlib import Path
 from typing import Any, Final
@@ -16,13 +18,14 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 
 from paddock.client.faces import safe
 
-from .parts import box, card, heading, table, text
+from .parts import box, card, heading, table, text, way
 
 DIRECTORY: Final = Path(".paddock/logs/benchmarks")
 MOST_SHOWN: Final = 100
 LARGEST_BYTES: Final = 32 * 1024 * 1024
 FIGURES_SHOWN: Final = 40
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}")
+_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CLOSED: Final = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
@@ -53,19 +56,24 @@ def _read(directory: Path, name: str) -> _Report | None:
     data = _bytes(directory, f"{name}.json")
     try:
         return None if data is None else msgspec.json.decode(data, type=_Report)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
 
 def _bytes(directory: Path, name: str) -> bytes | None:
     """Of a plain file in that very directory, and of none that a link leads to."""
-    path = directory / name
+    if not _NAME.fullmatch(name):
+        return None
     try:
-        if not _NAME.fullmatch(name) or path.is_symlink() or not path.is_file():
-            return None
-        return path.read_bytes() if path.stat().st_size <= LARGEST_BYTES else None
+        # One look at one file: what was checked by its path could be a link when it is read.
+        descriptor = os.open(directory / name, _READ)
     except OSError:
         return None
+    with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor has no path
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode) or facts.st_size > LARGEST_BYTES:
+            return None
+        return file.read(LARGEST_BYTES)
 
 
 def as_html(directory: Path, name: str) -> Response:
@@ -89,11 +97,11 @@ class Benchmarks:
         with box("pd-line"):
             with box("pd-line-head"):
                 if (directory / f"{name}.html").is_file() or report is not None:
-                    with box("", "a").props(f'href="/benchmarks/{name}"'):
+                    with box("", "a").props(f'href="{way(f"/benchmarks/{name}")}"'):
                         text(name)
                 else:
                     text(name)
-                text(_when(report), "pd-dim pd-num")
+                text(when(report), "pd-dim pd-num")
             text(safe("; ".join(report.verdicts)) if report else "no report that can be read")
 
 
@@ -102,27 +110,30 @@ class BenchmarkPage:
         report = _read(directory, name)
         heading(safe(report.kind) if report else "Benchmark", name)
         if report is not None:
-            with card("Figures", _when(report)):
+            with card("Figures", when(report)):
                 for verdict in report.verdicts:
                     text(safe(verdict), "pd-sentence")
-                rows = [_figure(each) for each in report.figures[:FIGURES_SHOWN]]
+                rows = [figure(each) for each in report.figures[:FIGURES_SHOWN]]
                 table(("figure", "middle", "unit", "samples"), rows, label="Figures")
         if _bytes(directory, f"{name}.html") is not None:
             with card("The whole report", classes="wide"):
                 box("pd-frame", "iframe").props(
-                    f'src="/report/{name}" title="Report {name}" sandbox=""'
+                    f'src="{way(f"/report/{name}")}" title="Report {name}" sandbox=""'
                 )
         elif report is None:
             text("There is no such report.", "pd-empty")
 
 
-def _figure(each: _Figure) -> tuple[str, str, str, str]:
+def figure(each: _Figure) -> tuple[str, str, str, str]:
     ordered = sorted(each.samples)
     middle = f"{ordered[len(ordered) // 2]:,.4g}" if ordered else "–"
     return safe(each.name), middle, safe(each.unit), str(len(ordered))
 
 
-def _when(report: _Report | None) -> str:
+def when(report: _Report | None) -> str:
     if report is None:
         return ""
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(report.made_at))
+    try:
+        return time.strftime("%Y-%m-%d %H:%M", time.localtime(report.made_at))
+    except (OverflowError, ValueError, OSError):
+        return "at no time that there is"

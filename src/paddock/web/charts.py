@@ -17,6 +17,7 @@ Options = dict[str, Any]
 
 LARGEST: Final = 8
 LONGEST_NAME: Final = 28
+NEARLY: Final = 1.02  # the same, for people
 _DIM: Final = "#8b93a1"
 _RULE: Final = "rgba(139,147,161,0.18)"
 _BLUE: Final = "#3b82f6"
@@ -27,7 +28,7 @@ _REST: Final = "#9aa3b2"
 _AGENTS: Final = (
     *("#3b82f6", "#14b8a6", "#a855f7", "#f59e0b", "#ec4899", "#22a565", "#ef6c3e", "#6366f1"),
 )
-_RUNGS: Final = {
+RUNGS: Final = {
     "skip_low": ("skip low", "#caa23a"),
     "queue": ("queue", "#d98a04"),
     "preempt": ("preempt", "#e8703a"),
@@ -53,7 +54,7 @@ def host(history: History, rungs: dict[str, float]) -> Options:
 
 
 def _rung_lines(rungs: dict[str, float]) -> dict[str, Any]:
-    known = sorted((at, *_RUNGS[name]) for name, at in rungs.items() if name in _RUNGS)
+    known = sorted((at, *RUNGS[name]) for name, at in rungs.items() if name in RUNGS)
     lines = []
     above_at = [at for at, _, _ in known[1:]] + [200.0]
     for (at, word, colour), above in zip(known, above_at, strict=False):
@@ -134,25 +135,42 @@ def is_known(history: History, run: str) -> bool:
 
 
 def one(history: History, run: views.RunView) -> Options:
-    """What one agent used, and its wall once it comes near it."""
+    """What one agent used; its peak where no look came near it, and its wall once that is near."""
     seconds = history.seconds()
     ring, limit_bytes = history.agents.get(run.id) or Ring(), run.limit_bytes
     pairs = _pairs(history, ring, seconds)
     line = _line("in use", pairs, _BLUE, area=0.14)
-    most = max((value for _, value in pairs if value is not None), default=0.0)
-    near = max(most, run.peak_bytes or 0) > limit_bytes * 0.4
+    seen = max((value for _, value in pairs if value is not None), default=0.0)
+    peak = run.peak_bytes or 0
+    marks = [("peak", peak, _DIM)] if is_between_looks(peak, seen) else []
+    if max(seen, peak) > limit_bytes * 0.4:
+        marks.append(("wall", limit_bytes, _RED))
     line["markLine"] = {
         "silent": True,
         "symbol": "none",
         "animation": False,
-        "lineStyle": {"type": "dashed", "width": 1, "color": _RED},
-        "label": {"position": "insideEndTop", "fontSize": 11, "color": _RED},
-        "data": [{"yAxis": limit_bytes, "label": {"formatter": f"wall {format_size(limit_bytes)}"}}]
-        if near
-        else [],
+        "data": [_mark(*mark) for mark in marks],
     }
-    axis = _byte_axis(max(most, limit_bytes if near else 0.0))
+    axis = _byte_axis(max(seen, *(size for _, size, _ in marks)) if marks else seen)
     return _chart(seconds, [line], axis, tip=_BYTES)
+
+
+def is_between_looks(peak: float, seen: float) -> bool:
+    """Whether the kernel knows of more than a curve of looks can show."""
+    return peak > seen * NEARLY
+
+
+def _mark(word: str, size: int, colour: str) -> Options:
+    return {
+        "yAxis": size,
+        "lineStyle": {"type": "dashed", "width": 1, "color": colour},
+        "label": {
+            "position": "insideEndTop",
+            "fontSize": 11,
+            "color": colour,
+            "formatter": f"{word} {format_size(size)}",
+        },
+    }
 
 
 # -- parts ----------------------------------------------------------------------------------

@@ -96,7 +96,7 @@ def _teller(keys: Keys, host: str, port: int, *, as_json: bool) -> Callable[...,
         if used and sys.stdin.isatty() and not as_json:
             click.echo("A browser is in. Enter prints a link for another one, Ctrl-C ends.")
             return
-        url = f"http://{host}:{port}/?token={keys.new_token()}"
+        url = f"http://{host}:{port}{keys.path}/?token={keys.new_token()}"
         if as_json:
             click.echo(json.dumps({"url": url, "host": host, "port": port}))
         else:

@@ -3,6 +3,9 @@
 Who shows the token of the printed link gets a cookie, once. Without the cookie there is nothing,
 not even a style sheet. Host and Origin are looked at, so that no web page can come in through a
 name that it controls, or with a cookie that is not its own.
+
+A browser shows a cookie to every port of a host, so also to a server of another user there. That
+is why all of this lies below a path that nobody can guess, and the cookie is for that path alone.
 """
 
 from __future__ import annotations
@@ -13,7 +16,6 @@ import re
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
 from urllib.parse import parse_qs
 
@@ -23,6 +25,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 MOST_SESSIONS: Final = 64  # the oldest goes
+MOST_COOKIES: Final = 200
 _HOST: Final = re.compile(r"([A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::([0-9]{1,5}))?")
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
 # Vue compiles templates and nicegui sends snippets, so scripts need eval; but none comes from
@@ -53,7 +56,7 @@ _NOBODY: Final = (
 # A page and no redirect: a browser that came from elsewhere would not show the new cookie to one.
 _WELCOME: Final = (
     "<!doctype html><html lang=en><meta charset=utf-8><title>paddock</title>"
-    "<meta http-equiv=refresh content='0;url=/'><p><a href='/'>Go on to the dashboard</a></p>"
+    "<meta http-equiv=refresh content='0;url=./'><p><a href='./'>Go on to the dashboard</a></p>"
     "</html>"
 )
 
@@ -64,6 +67,7 @@ class Keys:
     def __init__(self, *, port: int) -> None:
         # Browsers send a cookie to every port of a host: two dashboards must not share one.
         self.cookie = f"paddock_web_{port}"
+        self.path = f"/{secrets.token_urlsafe(16)}"
         self._tokens: list[str] = []
         self._sessions: dict[str, None] = {}
 
@@ -86,12 +90,16 @@ class Keys:
         return session
 
     def knows(self, header: str) -> bool:
-        try:
-            found = SimpleCookie(header).get(self.cookie)
-        except CookieError:
-            return False
-        shown = b"" if found is None else found.value.encode("utf-8", "replace")
-        return any(hmac.compare_digest(kept.encode(), shown) for kept in self._sessions)
+        """Other servers of this host can set cookies too, of the same name, or such as no parser
+        takes: each is looked at by itself, and one that is right is enough."""
+        pairs = (part.strip().partition("=") for part in header.split(";")[:MOST_COOKIES])
+        shown = [value.encode() for name, _, value in pairs if name == self.cookie]
+        known = [kept.encode() for kept in self._sessions]
+        return any(hmac.compare_digest(kept, value) for value in shown for kept in known)
+
+    def leads_inside(self, path: str) -> bool:
+        begin = f"{self.path}/".encode()
+        return hmac.compare_digest(path.encode("utf-8", "replace")[: len(begin)], begin)
 
 
 class Guard:
@@ -111,10 +119,13 @@ class Guard:
         wrong = self._wrong(scope, said)
         if wrong is not None:
             await _refuse(scope, receive, send, *wrong)
-        elif (token := _token_of(scope)) is not None:
+        elif not self._keys.leads_inside(scope["path"]):
+            await _refuse(scope, receive, send, 401, _NOBODY)
+        elif (token := _token_of(scope, self._keys.path)) is not None:
             await self._welcome(send, token)
         elif self._keys.knows("; ".join(said.get("cookie", ()))):
-            await self.app(scope, receive, _with_headers(send))
+            inside = {**scope, "root_path": self._keys.path}
+            await self.app(inside, receive, _with_headers(send))
         else:
             await _refuse(scope, receive, send, 401, _NOBODY)
 
@@ -137,7 +148,8 @@ class Guard:
         if session is None:
             await _answer(send, 401, _NOBODY)
             return
-        cookie = f"{self._keys.cookie}={session}; HttpOnly; SameSite=Strict; Path=/"
+        name, path = self._keys.cookie, self._keys.path
+        cookie = f"{name}={session}; HttpOnly; SameSite=Strict; Path={path}/"
         await _answer(send, 200, _WELCOME, (b"set-cookie", cookie.encode()))
         self._used()
 
@@ -177,8 +189,8 @@ def _said(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, list[str]]:
     return said
 
 
-def _token_of(scope: Message) -> str | None:
-    if scope["type"] != "http" or scope["method"] != "GET" or scope["path"] != "/":
+def _token_of(scope: Message, top: str) -> str | None:
+    if scope["type"] != "http" or scope["method"] != "GET" or scope["path"] != f"{top}/":
         return None
     found = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
     return found[0] if found else None

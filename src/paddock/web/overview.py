@@ -10,12 +10,12 @@ from paddock.client.faces import format_duration, format_size, safe, views
 
 from . import charts
 from .feed import Feed
-from .parts import EVERY_S, Chart, Tile, box, card, chip, heading, text
+from .parts import EVERY_S, Chart, Tile, box, card, chip, heading, text, way
 from .rows import clock_time, shown, tone_of
 
 WAITING_SHOWN: Final = 5
 HAPPENINGS_SHOWN: Final = 8
-_RUNGS: Final = {
+RUNGS: Final = {
     "calm": ("calm", "good"),
     "skip_low": ("low priority waits", "warn"),
     "queue": ("new agents wait", "warn"),
@@ -93,7 +93,7 @@ class Overview:
         self._wait.show(str(status.queue.waiting), f"room for {status.queue.depth:,}")
         good, over = counts.get("succeeded", 0), counts.get("ended", 0)
         self._over.show(f"{over:,}", f"{good:,} succeeded, {over - good:,} otherwise")
-        word, _ = _RUNGS.get(host.ladder, (host.ladder, "")) if host else ("unknown", "")
+        word, _ = RUNGS.get(host.ladder, (host.ladder, "")) if host else ("unknown", "")
         because = f": {safe(host.because)}" if host and host.because else ""
         self._note.set_text(f"{word}{because}")
 
@@ -146,7 +146,7 @@ class Overview:
 
 def _line(run: str, name: str, why: str) -> ui.element:
     with box("pd-line"):
-        with box("pd-line-head") as head, box("", "a").props(f'href="/agents/{run}"'):
+        with box("pd-line-head") as head, box("", "a").props(f'href="{way(f"/agents/{run}")}"'):
             text(name)
         text(why, "pd-dim")
     return head

@@ -27,10 +27,7 @@ PAGES: Final = (
     ("/benchmarks", "Benchmarks", "speed"),
     ("/capacity", "Capacity", "tune"),
 )
-_HEAD: Final = (
-    f'<link rel="stylesheet" href="/assets/style.css?v={__version__}">'
-    '<meta name="theme-color" content="#16181d">'
-)
+_HEAD: Final = '<link rel="stylesheet" href="{style}"><meta name="theme-color" content="#16181d">'
 _ICON: Final = (
     '<svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8"/>'
     '<path d="M6 13h20M6 20h20M9 8v17M16 8v17M23 8v17"/></svg>'
@@ -53,17 +50,24 @@ class LogView(Element, component="static/log.js"):
         self._props["most"] = most
 
 
+def way(path: str) -> str:
+    """As a browser asks for it: everything lies below a path that nobody can guess."""
+    return f"{ui.context.client.request.scope['root_path']}{path}"
+
+
 @contextmanager
 def page(feed: Feed, request: Request, *, here: str, title: str) -> Iterator[Element]:
     """The frame of a page; what is made inside lies in its middle."""
-    ui.add_head_html(_HEAD)
+    ui.add_head_html(_HEAD.format(style=way(f"/assets/style.css?v={__version__}")))
     ui.page_title(f"{title} · paddock")
     ui.colors(primary="#2563eb")
     dark = ui.dark_mode({"dark": True, "light": False}.get(request.cookies.get(THEME_COOKIE, "")))
     with box("pd-page"):
         _tagged("a", "pd-skip", "Skip to content").props('href="#main"')
         with _tagged("header", "pd-top"), box("pd-top-in"):
-            with _tagged("a", "pd-brand").props('href="/" aria-label="paddock, overview"'):
+            with _tagged("a", "pd-brand").props(
+                f'href="{way("/")}" aria-label="paddock, overview"'
+            ):
                 ui.html(_ICON, sanitize=False).classes("pd-logo")
                 text("paddock", "pd-word")
             _links(here)
@@ -76,7 +80,7 @@ def page(feed: Feed, request: Request, *, here: str, title: str) -> Iterator[Ele
 def _links(here: str) -> None:
     with _tagged("nav", "pd-nav").props('aria-label="Pages"'):
         for path, word, icon in PAGES:
-            link = _tagged("a", "on" if path == here else "").props(f'href="{path}"')
+            link = _tagged("a", "on" if path == here else "").props(f'href="{way(path)}"')
             if path == here:
                 link.props('aria-current="page"')
             with link:

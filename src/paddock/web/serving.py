@@ -50,7 +50,8 @@ _NOWHERE: Final = (
     "<meta name=color-scheme content='light dark'><title>No such page · paddock</title>"
     "<style>body{font:16px/1.6 system-ui,sans-serif;max-width:34rem;margin:18vh auto;"
     "padding:0 1.5rem}</style><h1>There is no such page</h1>"
-    "<p><a href='/'>Go to the overview</a>, or to <a href='/agents'>all agents</a>.</p></html>"
+    "<p><a href='{top}/'>Go to the overview</a>, or to <a href='{top}/agents'>all agents</a>."
+    "</p></html>"
 )
 
 
@@ -67,7 +68,8 @@ def serve(
     logging.getLogger("nicegui").setLevel(logging.ERROR)
     feed = Feed(places)
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=_life(feed))
-    _pages(feed, Path.cwd() / DIRECTORY)
+    _pages(feed)
+    _report_pages(feed, Path.cwd() / DIRECTORY)
     ui.run_with(
         app,
         title="paddock",
@@ -134,7 +136,7 @@ def _life(feed: Feed) -> Callable[[FastAPI], Any]:
     return life
 
 
-def _pages(feed: Feed, reports: Path) -> None:
+def _pages(feed: Feed) -> None:
     faces_app.add_static_files("/assets", STATIC)
 
     @ui.page("/")
@@ -157,6 +159,17 @@ def _pages(feed: Feed, reports: Path) -> None:
         with page(feed, request, here="/workspaces", title="Workspaces"):
             Workspaces(feed)
 
+    @ui.page("/capacity")
+    def capacity(request: Request) -> None:
+        with page(feed, request, here="/capacity", title="Capacity"):
+            Capacity(feed)
+
+    @faces_app.exception_handler(404)
+    async def nowhere(request: Request, _error: Exception) -> Response:
+        return HTMLResponse(_NOWHERE.replace("{top}", request.scope["root_path"]), 404)
+
+
+def _report_pages(feed: Feed, reports: Path) -> None:
     @ui.page("/benchmarks")
     def benchmarks(request: Request) -> None:
         with page(feed, request, here="/benchmarks", title="Benchmarks"):
@@ -167,18 +180,9 @@ def _pages(feed: Feed, reports: Path) -> None:
         with page(feed, request, here="/benchmarks", title="Benchmark"):
             BenchmarkPage(reports, name)
 
-    @ui.page("/capacity")
-    def capacity(request: Request) -> None:
-        with page(feed, request, here="/capacity", title="Capacity"):
-            Capacity(feed)
-
     @faces_app.get("/report/{name}")
     def report(name: str) -> Response:
         return as_html(reports, name)
-
-    @faces_app.exception_handler(404)
-    async def nowhere(_request: Request, _error: Exception) -> Response:
-        return HTMLResponse(_NOWHERE, 404)
 
 
 async def _agent(feed: Feed, run: str) -> None:

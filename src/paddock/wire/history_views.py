@@ -76,6 +76,7 @@ class GroupHistory(msgspec.Struct, kw_only=True):
     peaks: tuple[tuple[float, int], ...] = ()
     run_times: tuple[tuple[float, int], ...] = ()
     waits: tuple[tuple[float, int], ...] = ()
+    last_run: str | None = None  # the name of its newest that is known
 
 
 class LedgerView(msgspec.Struct, kw_only=True):

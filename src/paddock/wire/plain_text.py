@@ -21,7 +21,8 @@ _DANGEROUS: Final = re.compile(
 # Most text has nothing of it, and to know that takes a tenth of looking closer.
 _SUSPECT: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _UNFINISHED: Final = re.compile(
-    r"(?:\x1b(?:[\]PX^_][^\x07\x1b]*\x1b?|\[[0-?]*[ -/]*|[ -/]*)|\r+)\Z"
+    # Only from the first of many carriage returns on: to try each takes the square of the time.
+    r"(?:\x1b(?:[\]PX^_][^\x07\x1b]*\x1b?|\[[0-?]*[ -/]*|[ -/]*)|(?<!\r)\r+)\Z"
 )
 
 

@@ -109,7 +109,8 @@ def _problems(request: RunRequest) -> Iterator[str]:
             if problem is not None:
                 yield problem
     if not 0 <= request.retries <= 100:
-        yield f"retries: found {request.retries}; {RUN_KINDS['retries'].allowed}"
+        found = _scalar(request.retries).text
+        yield f"retries: found {found}; {RUN_KINDS['retries'].allowed}"
     if request.needs:
         yield from _needs(request.needs)
     if request.env:

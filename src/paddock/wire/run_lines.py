@@ -110,12 +110,23 @@ def _command_line(line: str, at: Place) -> RunRequest:
             found = f"a line that no shell could split ({str(error).lower()})"
             mistakes.add(at, "", found=found, allowed="a command line, or a JSON object")
     command = ("sh", "-c", line) if shell else words
-    if any("\0" in word or len(word.encode()) > LONGEST_WORD for word in command):
+    if not line.isascii() and not _is_text(line):
+        mistakes.add(at, "", found="bytes that are no UTF-8", allowed="text in UTF-8")
+    elif any("\0" in word or len(word.encode()) > LONGEST_WORD for word in command):
         mistakes.add(at, "", found="an argument that no process can get", allowed="shorter ones")
     if not mistakes and not command[0].strip():
         mistakes.add(at, "", found="an empty program", allowed="a command line, or a JSON object")
     mistakes.raise_any(FleetFileError)
     return RunRequest(name=default_name(_program(words) if shell else words), command=command)
+
+
+def _is_text(line: str) -> bool:
+    """Where the locale is C, bytes that are no text come in as halves of characters."""
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _program(words: tuple[str, ...]) -> tuple[str, ...]:

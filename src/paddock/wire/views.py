@@ -125,6 +125,14 @@ class HeartbeatView(msgspec.Struct, kw_only=True):
     skipped_busy: int
 
 
+class SilenceView(msgspec.Struct, kw_only=True):
+    """A cluster that does not answer."""
+
+    since_at: float  # by the clock on the wall
+    because: str
+    runs: int  # that live there, as far as is known
+
+
 class StatusView(msgspec.Struct, kw_only=True):
     host: HostView | None  # None until the first look
     fleet: FleetView
@@ -135,6 +143,7 @@ class StatusView(msgspec.Struct, kw_only=True):
     driver: str = ""
     trouble: str | None = None  # of the store: nothing new is taken meanwhile
     notices: tuple[str, ...] = ()  # what should be known, and stops nothing: a disk nearly full
+    silent_cluster: SilenceView | None = None
 
 
 class MemoryView(msgspec.Struct, kw_only=True):
@@ -147,6 +156,7 @@ class MemoryView(msgspec.Struct, kw_only=True):
     soft_limit_bytes: int | None = None
     peak_bytes: int = 0
     cpu_s: float | None = None  # CPU time of this attempt; None: not known on this host
+    processes: int | None = None  # that it has now; None: they live on another machine
     # The most in each second of the last minute, oldest first; only when asked for.
     recent_bytes: tuple[int, ...] = ()
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
+import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from .errors import Busy, UnsafePlace
 from .git import Git, failure
+from .locks import hold
+from .removal import delete_tree
 
 # In a directory of ours, not in /tmp: a copy may be large, and there it could be memory.
 PREFIX: Final = ".looking-"
+_LOCK: Final = ".lock"
+_LOCK_WAIT_S: Final = 60.0  # for who tidies just as it is made
 _GITLINK: Final = b"160000"
 LARGEST_FILE_BYTES: Final = 2 << 30  # of one that git does not know: a larger one is not stored
 
@@ -27,17 +32,44 @@ def beside_index(git: Git, *, thorough: bool = True, place: Path | None = None) 
     assert git.git_dir is not None
     index = git.git_dir / "index"
     where = git.directory.parent if place is None else place
-    with tempfile.TemporaryDirectory(prefix=PREFIX, dir=where) as directory:
-        beside = git.with_index(Path(directory) / "index")
+    with _own_place(where) as directory:
+        copy = directory / "index"
+        beside = git.with_index(copy)
         if _hides_nothing(git) and index.is_file():
             # With its time: git reads files that are not older than their index, because a change
             # in the same second that keeps the size does not show. So of an old one it reads all.
-            shutil.copy2(index, Path(directory) / "index")
+            shutil.copy2(index, copy)
             if thorough:
-                os.utime(Path(directory) / "index", (1, 1))
+                os.utime(copy, (1, 1))
         else:
             beside.out("read-tree", "HEAD")
         yield beside
+
+
+@contextmanager
+def _own_place(where: Path) -> Iterator[Path]:
+    """Locked before it is there and until it is gone: its age says nothing when a clock is set."""
+    place = where / f"{PREFIX}{uuid.uuid4().hex}"
+    lock = Path(f"{place}{_LOCK}")
+    with hold(lock, who="a look", wait_s=_LOCK_WAIT_S):
+        try:
+            place.mkdir(mode=0o700)
+            yield place
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+            lock.unlink(missing_ok=True)
+
+
+def sweep_looks(top: Path, directory: Path) -> None:
+    """What was left by those who were killed while they looked: nobody holds its lock."""
+    for found in directory.glob(f"{PREFIX}*"):
+        place = found.with_name(found.name.removesuffix(_LOCK))
+        lock = Path(f"{place}{_LOCK}")
+        # Not a directory, or a lock that is none: not ours, and no reason to stop here.
+        with suppress(Busy, OSError, UnsafePlace), hold(lock, who="tidying", wait_s=0):
+            if os.path.lexists(place):
+                delete_tree(top, place)
+            lock.unlink(missing_ok=True)
 
 
 def _hides_nothing(git: Git) -> bool:

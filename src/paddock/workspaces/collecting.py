@@ -10,7 +10,7 @@ from typing import Final
 
 from paddock.core.units import DAY_S, format_duration
 
-from .beside import PREFIX as LOOKING
+from .beside import sweep_looks
 from .clearing import GOING, Judged, Spot, clear, judge, put_back_or_delete, spots
 from .errands import current
 from .errors import BrokenOff, Busy, WorkspaceError
@@ -147,12 +147,11 @@ def tidy(top: Path, home: Home, *, now_at: float) -> None:
                 if name not in shelf.names():
                     shelf.remove(name)
         sweep(top, shelf.directory)
+        sweep_looks(top, shelf.directory)
     with suppress(Busy), hold(home.lock, who="tidying", wait_s=0):
         for left in home.directory.glob(".cloning-*"):
             delete_tree(top, left)
-    for left in home.directory.glob(f"{LOOKING}*"):
-        if now_at - left.stat().st_mtime > DAY_S:  # whoever looked was killed long ago
-            delete_tree(top, left)
     for file in (home.directory / ".gone").glob("*.json"):
-        if now_at - file.stat().st_mtime > _GONE_KEPT_S:
-            file.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # another one forgets it just now
+            if now_at - file.stat().st_mtime > _GONE_KEPT_S:
+                file.unlink()

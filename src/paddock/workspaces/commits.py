@@ -17,6 +17,7 @@ _MOVED_TO: Final = re.compile(rb"checkout: moving from .+ to (.+)")
 _STASHED_ON: Final = re.compile(rb"(?:WIP on|On) (\(no branch\)|[^:]+): ?(.*)", re.DOTALL)
 _LONGEST_TEXT: Final = 80
 _LAST_AT: Final = 253402300799  # the year 9999
+_MOST_DIGITS: Final = 20
 PADDOCK_EMAIL: Final = "paddock@localhost"
 
 
@@ -107,5 +108,5 @@ def made_since(git: Git, *, start: str, tips: tuple[str, ...]) -> tuple[Commit, 
 
 def _time(said: str) -> int:
     """A commit can be made by hand, with no time or with one that no calendar has: 0 then."""
-    at = int(said) if said.isascii() and said.isdigit() else 0
+    at = int(said) if said.isascii() and said.isdigit() and len(said) <= _MOST_DIGITS else 0
     return at if at <= _LAST_AT else 0

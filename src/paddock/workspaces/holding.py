@@ -28,10 +28,6 @@ class Holding:
     base: str = ""
     uncommitted: int | None = None
 
-    @property
-    def is_merged(self) -> bool:
-        return self.unmerged == 0
-
 
 def held_by(record: Record, path: Path | None) -> Holding:
     """`path`: None where the directory is gone."""

@@ -42,6 +42,33 @@ def holders_of(file: Path) -> list[Inhabitant]:
     return [Inhabitant(pid, _name(pid)) for pid in _pids() if wanted in _open_files(pid)]
 
 
+def gits_at(path: Path) -> list[Inhabitant]:
+    """Those that make a worktree there, or write its files: it may not be there yet."""
+    wanted, top = os.fsencode(path), os.fspath(path)
+    found = []
+    for pid in _pids():
+        words = _command(pid)
+        is_git = bool(words) and os.path.basename(words[0]) == b"git"  # noqa: PTH119 - likewise
+        if is_git and (wanted in words or _is_below(_cwd(pid), top)):
+            found.append(Inhabitant(pid, _name(pid)))
+    return found
+
+
+def _command(pid: int) -> list[bytes]:
+    try:
+        with open(f"{_PROC}/{pid}/cmdline", "rb") as file:  # noqa: PTH123 - likewise
+            return file.read().split(b"\0")
+    except OSError:
+        return []
+
+
+def _cwd(pid: int) -> str:
+    try:
+        return os.readlink(f"{_PROC}/{pid}/cwd")  # noqa: PTH115 - likewise
+    except OSError:
+        return ""
+
+
 def _pids() -> Iterator[int]:
     try:
         names = os.listdir(_PROC)  # noqa: PTH208 - a thousand times in a row

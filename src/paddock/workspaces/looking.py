@@ -25,6 +25,8 @@ LONGEST_S: Final = 60.0
 _GITDIR: Final = "gitdir: "
 # Other worktrees of the repository and what submodules keep: looked at when they are gone into.
 _APART: Final = frozenset({"worktrees", "modules"})
+# What git reads of every worktree when it makes or removes one of them.
+_OF_A_WORKTREE: Final = ("gitdir", "HEAD", "commondir", "locked")
 _OF_A_REPOSITORY: Final = ("HEAD", "config", "commondir", "index", "objects", "refs", "packed-refs")
 
 
@@ -53,6 +55,18 @@ def check_repository(record: Record) -> None:
 
 def check_common(common: Path) -> None:
     """The same in short, before something new is made: references and settings, no objects."""
+    _check_short(common)
+    check_worktrees(common)
+
+
+def check_worktrees(common: Path) -> None:
+    """UnsafePlace where git would wait in what it keeps for any of them."""
+    for worktree in (common / "worktrees").glob("*"):
+        for name in _OF_A_WORKTREE:
+            _check_mode(worktree / name)
+
+
+def _check_short(common: Path) -> None:
     _check_all_of(common, apart=_APART | {"objects"})
 
 
@@ -60,7 +74,7 @@ def check_references(record: Record) -> None:
     """For looks at commits that come every few seconds."""
     if os.path.lexists(record.git_dir):  # of one that was removed only the branch is left
         _check_all_of(Path(record.git_dir))
-    check_common(Path(record.common))
+    _check_short(Path(record.common))
 
 
 def alternates_mark(common: Path) -> str:

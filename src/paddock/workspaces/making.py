@@ -22,17 +22,20 @@ from .secrets import without_secrets
 from .size_rules import admitted
 from .sizes import measure, of_stored
 from .sources import Asked, Manner, source_of
-from .stale_locks import break_index_lock
+from .stale_locks import await_gits, break_index_lock
 from .worktrees import (
     Source,
     add,
+    check_directories,
     drop_unused_branch,
     fill,
     git_of,
     has_branch,
     mend,
     narrow,
+    registered,
     resolve,
+    unregister,
 )
 
 
@@ -73,6 +76,8 @@ class Maker:
             common = Path(record.common)
             pin(Git(directory=common, git_dir=common), record.name, facts.left_behind)
             home.remember_gone(record.to(State.GONE, at=self.now()))
+        if record.state is State.MAKING:
+            await_gits(home.runs.path(record.name))
         pool.discard(self.top, home, record, home.runs.path(record.name))
         home.runs.remove(record.name)
 
@@ -81,6 +86,7 @@ class Maker:
         left = self._left_by(home, source, asked.manner.after) if before is None else None
         commit = left or (resolve(source, asked.branch) if before is None else before.start)
         self._weigh(source, asked, commit=commit)
+        check_directories(source, commit, asked.strategy.sparse)
         plan = self.plan(run, source, asked, commit=commit)
         whole = before is None and left is None and not asked.strategy.sparse
         try:
@@ -146,7 +152,12 @@ class Maker:
         self, home: Home, source: Source, plan: Record, *, sparse: tuple[str, ...]
     ) -> Record:
         path = home.runs.path(plan.name)
+        left = registered(source.common, path) is not None
+        if left:
+            await_gits(path)
         with hold(home.lock, who=f"run {plan.name}", wait_s=pool.LOCK_WAIT_S):
+            if left and not path.exists():
+                unregister(source.common, path)
             git_dir = add(source, path, branch=plan.branch, commit=plan.start)
             made = replace(plan, git_dir=str(git_dir))
             home.runs.write(made)

@@ -34,9 +34,13 @@ def put_plain(path: Path, data: bytes, *, durable: bool = False) -> None:
         fresh.unlink()
     descriptor = os.open(fresh, _WRITE, 0o600)
     try:
-        os.write(descriptor, data)
-        if durable:
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    fresh.rename(path)
+        # Not `os.write`: on a disk that becomes full it writes a part, and that is no error.
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            if durable:
+                os.fsync(descriptor)
+        fresh.rename(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        raise

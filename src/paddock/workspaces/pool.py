@@ -25,6 +25,7 @@ from .worktrees import (
     hand_over,
     make_branch,
     move_to,
+    registered,
     tell_place,
 )
 
@@ -58,9 +59,11 @@ def discard(top: Path, home: Home, record: Record, path: Path) -> None:
             with suppress(OSError, ValueError):
                 record = replace(record, git_dir=str(admin_of(path)))
         delete_tree(top, path)
+    if not record.git_dir and (found := registered(Path(record.common), path)) is not None:
+        record = replace(record, git_dir=str(found))
     if record.git_dir:
         with hold(home.lock, who=f"discarding {record.name}", wait_s=LOCK_WAIT_S):
-            forget(record, path)
+            forget(record, path, half_made=True)
 
 
 def fresh_name() -> str:

@@ -78,6 +78,13 @@ _ALWAYS_SAID: Final = tuple(
 )
 
 
+_TEXTS: Final = ("name", "repository", "common", "git_dir", "branch", "base", "start")
+_END_OF_TIME: Final = 1e11  # seconds since 1970
+_UNREADABLE: Final = (
+    *(OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError),
+)
+
+
 def check_run(run: str) -> None:
     """It becomes part of a path and of a branch's name."""
     wrong = len(run) > _LONGEST_RUN or not _RUN.fullmatch(run)
@@ -185,6 +192,22 @@ def _write(path: Path, record: Record) -> None:
     put_plain(path, json.dumps(said, indent=1).encode(), durable=durable)
 
 
+def _check(record: Record) -> None:
+    """Whatever is in it becomes part of paths and of commands."""
+    kept = asdict(record.saved).values() if record.saved else ()
+    texts = [*(getattr(record, name) for name in _TEXTS), *kept, record.alternates or ""]
+    if any(not isinstance(text, str) or "\0" in text for text in texts):
+        raise ValueError
+    for text in texts:
+        os.fsencode(text)
+    if not all(_is_time(at) for at in (record.made_at, record.used_at)):
+        raise ValueError
+
+
+def _is_time(at: object) -> bool:
+    return isinstance(at, int | float) and not isinstance(at, bool) and 0 <= at < _END_OF_TIME
+
+
 def _read(path: Path) -> Record | None:
     try:
         said: dict[str, Any] = json.loads(read_plain(path))
@@ -194,8 +217,10 @@ def _read(path: Path) -> Record | None:
             raise ValueError
         more: dict[str, Any] = {"saved": saved, "fleeting": bool(said.get("fleeting"))}
         more |= {"holder": int(said.get("holder", 0)), "alternates": said.get("alternates")}
-        return Record(**{**known, "state": State(said["state"]), **more})
+        record = Record(**{**known, "state": State(said["state"]), **more})
+        _check(record)
+        return record
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except _UNREADABLE:
         raise WorkspaceError(f"{path} is damaged, or of a newer paddock: not touched") from None

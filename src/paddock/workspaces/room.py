@@ -1,4 +1,4 @@
-"""All workspaces of one paddock: `ports.Workspaces`, and what else is asked of them.
+"""All workspaces of one paddock, and whatever is asked of them.
 
 Knows nothing of a daemon: who calls may be a thread, another process, or the same again after a
 crash. Slow things (clones, files) happen in the calling thread.

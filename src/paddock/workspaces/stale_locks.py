@@ -1,18 +1,21 @@
-"""Lock files of git that a killed agent left: broken where nobody can hold them any more."""
+"""What a killed agent or daemon left: locks that nobody can hold any more, and gits at work."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
-from .errors import GitLocked
+from .errands import LOOK_S, current
+from .errors import Busy, GitLocked
 from .git import patiently
-from .inhabitants import holders_of
+from .inhabitants import gits_at, holders_of
 from .records import Record
 
 _WAIT_S: Final = 2.0
+_GITS_WAIT_S: Final = 60.0
 T = TypeVar("T")
 
 
@@ -38,6 +41,18 @@ def break_index_lock(record: Record) -> None:
     with suppress(FileNotFoundError):
         if lock.is_file() and not holders_of(lock):
             lock.unlink()
+
+
+def await_gits(path: Path) -> None:
+    """A daemon that was killed takes its gits not along: one that still makes this workspace would
+    put back what is taken away, or register it once more."""
+    give_up_at = time.monotonic() + _GITS_WAIT_S
+    while found := gits_at(path):
+        if time.monotonic() > give_up_at:
+            who = ", ".join(map(str, found))
+            raise Busy(f"{path} is still being made by {who}; wait until it has ended, or end it")
+        current().check()
+        time.sleep(LOOK_S)
 
 
 def _own_locks(record: Record) -> tuple[Path, ...]:

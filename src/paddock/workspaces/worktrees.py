@@ -6,7 +6,9 @@ it: each worktree has an index of its own, and that is where the time goes.
 
 from __future__ import annotations
 
+import glob
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,7 +16,14 @@ from typing import Final
 from .errors import GitFailed, WorkspaceError
 from .git import Git, patiently
 from .guards import check_settings, for_files, guarded
-from .looking import check_common, check_repository, check_workspace, common_of, find_top
+from .looking import (
+    check_common,
+    check_repository,
+    check_workspace,
+    check_worktrees,
+    common_of,
+    find_top,
+)
 from .plain_files import put_plain, read_plain
 from .records import Record
 
@@ -74,6 +83,13 @@ def resolve(source: Source, branch: str | None) -> str:
     if branch is None:
         raise WorkspaceError(f"{source.place} has no commit yet; a workspace begins with one")
     raise WorkspaceError(f"{source.place} has no branch, tag or commit {branch!r}")
+
+
+def check_directories(source: Source, commit: str, names: tuple[str, ...]) -> None:
+    """git takes a directory that is not there without a word, and an agent would find nothing."""
+    for name in names:
+        if source.git.ask("cat-file", "-t", f"{commit}:{name}").out != b"tree\n":
+            raise WorkspaceError(f"the repository has no directory {name!r} for a sparse checkout")
 
 
 def git_of(record: Record, path: Path) -> Git:
@@ -146,8 +162,29 @@ def tell_place(git_dir: Path, path: Path) -> None:
     put_plain(git_dir / "gitdir", os.fsencode(path / ".git") + b"\n")
 
 
-def forget(record: Record, path: Path) -> None:
-    """What git keeps for this one alone: `prune` would also take those on unplugged disks."""
+def registered(common: Path, path: Path) -> Path | None:
+    """What git keeps for a worktree there, also where it got no further than that. It calls it by
+    the last part of its path, and a number if there is another of that name."""
+    wanted = os.fsencode(path / ".git")
+    for file in (common / "worktrees").glob(f"{glob.escape(path.name)}*/gitdir"):
+        with suppress(OSError, ValueError):  # gone meanwhile, or no plain file: not what git wrote
+            if read_plain(file).removesuffix(b"\n") == wanted:
+                return file.parent
+    return None
+
+
+def unregister(common: Path, path: Path) -> None:
+    """What a git registered whose daemon was killed, of a directory that is not there."""
+    check_worktrees(common)
+    git = Git(directory=common, git_dir=common)
+    patiently(lambda: git.out("worktree", "remove", "--force", "--force", "--", path))
+
+
+def forget(record: Record, path: Path, *, half_made: bool = False) -> None:
+    """What git keeps for this one alone: `prune` would also take those on unplugged disks.
+
+    `half_made`: also where a git that was ended in the middle has it locked.
+    """
     git_dir = Path(record.git_dir)
     try:
         known = Path(os.fsdecode(read_plain(git_dir / "gitdir").removesuffix(b"\n"))).parent
@@ -157,8 +194,10 @@ def forget(record: Record, path: Path) -> None:
         if known.exists():  # a hand-over was killed in the middle, and it is the other's now
             return
         tell_place(git_dir, path)
+    check_worktrees(Path(record.common))
     git = Git(directory=Path(record.common), git_dir=Path(record.common))
-    patiently(lambda: git.out("worktree", "remove", "--force", "--", path))
+    force = ("--force",) * (2 if half_made else 1)
+    patiently(lambda: git.out("worktree", "remove", *force, "--", path))
 
 
 def drop_unused_branch(record: Record) -> None:

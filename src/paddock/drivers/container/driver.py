@@ -263,6 +263,9 @@ class ContainerDriver:
     def cpu_s(self) -> Mapping[Attempt, float]:
         return self._looking.cpu_s(self._lives.values())
 
+    def processes(self) -> Mapping[Attempt, int]:
+        return self._looking.processes(self._lives.values())
+
     # -- after another daemon -------------------------------------------------------------
 
     def adopt(self, tell: Tell) -> frozenset[Attempt]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from paddock.cgroups.group import Walls
@@ -45,6 +46,7 @@ class Life:
     stop: Stop | None = None  # why it is being killed
     killing: bool = False
     paused: bool = False  # by the engine
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # of standing still and going on
     forgotten: bool = False  # nobody listens any more; cleared away once it is over
     undrained_since: float | None = None
 

@@ -38,6 +38,11 @@ class Looking:
         seen = ((life.attempt, life.watched) for life in lives if not life.is_over)
         return {attempt: watched.cpu_s() for attempt, watched in seen if watched is not None}
 
+    def processes(self, lives: Iterable[Life]) -> Mapping[Attempt, int]:
+        """Of those whose cgroup can be seen; our own shim is none of them."""
+        seen = ((life.attempt, life.tether) for life in lives if not life.is_over)
+        return {attempt: len(tether.pids()) for attempt, tether in seen if tether is not None}
+
     def _look(self, life: Life) -> int:
         known = life.asked_bytes
         if life.watched is not None:

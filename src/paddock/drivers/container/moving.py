@@ -25,12 +25,18 @@ class Moved(NamedTuple):
 
 
 def move(fifo_fd: int, segment: str, most_bytes: int = MOST_A_TURN_BYTES) -> Moved:
-    """What lies in the FIFO now, to the end of the file. Never waits for more."""
+    """What lies in the FIFO now, to the end of the file. Never waits for more. On a disk that fills
+    up in the middle what was moved counts: the error comes the next time."""
     segment_fd = open_segment(segment)
     try:
         end, moved = os.fstat(segment_fd).st_size, 0
         while moved < most_bytes:
-            count = _some(fifo_fd, segment_fd, end + moved, most_bytes - moved)
+            try:
+                count = _some(fifo_fd, segment_fd, end + moved, most_bytes - moved)
+            except OSError:
+                if not moved:
+                    raise
+                break
             if count == 0:
                 break
             moved += count

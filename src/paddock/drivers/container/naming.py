@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from paddock.core.run import Attempt, Outcome
-from paddock.drivers.attempts import Signs, attempt_of, environment_of, name_of, unsafe
+from paddock.drivers.attempts import Signs, attempt_of, environment_of, name_of, note_in, unsafe
 from paddock.ports import Launch, Stop
 
 MOST_NAME: Final = 128
@@ -47,9 +47,9 @@ class Box:
             os.mkfifo(f"{self.inside}/{name}", 0o600)
         shutil.copyfile(SHIM, f"{self.inside}/shim")
         if owner is not None and owner != (os.geteuid(), os.getegid()):
-            for name in (".", *names):
-                os.chown(f"{self.inside}/{name}", *owner)
             os.chmod(f"{self.inside}/shim", 0o644)  # noqa: PTH101
+            for name in (*names, "."):  # what is in it while it is still ours
+                os.chown(f"{self.inside}/{name}", *owner)
 
     def remove(self) -> None:
         shutil.rmtree(self.home, ignore_errors=True)
@@ -65,10 +65,8 @@ class Box:
 
     def shell_words(self) -> str:
         """What the shim's shell complained of."""
-        with contextlib.suppress(OSError):
-            text = Path(self.file("shell")).read_text(encoding="utf-8", errors="replace")
-            return " ".join(text.split())[:500] or "it says nothing"
-        return "it says nothing"
+        text = self._said("shell", 2000)
+        return " ".join(text.split())[:500] or "it says nothing"
 
     # -- what must be known after a death of the daemon -----------------------------------
 
@@ -80,8 +78,8 @@ class Box:
 
     def noted(self, name: str) -> dict[str, Any] | None:
         try:
-            found = json.loads((self.home / name).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            found = json.loads(note_in(self.home / name))
+        except (OSError, ValueError, RecursionError):
             return None
         return found if isinstance(found, dict) else None
 
@@ -99,17 +97,15 @@ class Box:
 
     def status(self) -> str:
         """The shim's last word: "", running, missing, "exit 7", "signal 9"."""
-        try:
-            descriptor = os.open(self.file("status"), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError:
-            return ""
-        try:
-            text = os.read(descriptor, 64).decode("ascii", "replace")
-        except OSError:
-            return ""
-        finally:
-            os.close(descriptor)
+        text = self._said("status", 64)
         return text.strip() if text.endswith("\n") else ""
+
+    def _said(self, name: str, most: int) -> str:
+        """Nothing where it cannot be read."""
+        try:
+            return note_in(self.file(name), most).decode("utf-8", "replace")
+        except OSError:
+            return ""
 
 
 class Names:

@@ -85,22 +85,32 @@ class Pressing:
                 send([tether.shim.pid], signal.SIGKILL, still_there=tether.group.pids)
 
     async def freeze(self, life: Life, *, reclaim: bool) -> None:
-        tether = life.tether
-        if tether is None or not tether.group.freeze():
-            life.paused = True
-            await self._engine.pause(life.container)
-        elif reclaim and isinstance(tether.group, Group2) and life.watched is not None:
-            # It takes as long as it takes. v1 has nothing that could be asked for it.
-            await asyncio.to_thread(tether.group.reclaim, max(life.watched.total_bytes, 1))
+        async with life.turn:
+            if life.stop is not None:
+                return  # one that stands still could not die
+            tether = life.tether
+            group = tether.group if tether is not None and tether.group.freeze() else None
+            if group is None:
+                life.paused = True
+                await self._engine.pause(life.container)
+        if reclaim and isinstance(group, Group2) and life.watched is not None:
+            # It takes as long as it takes, and holds up no thaw. v1 has nothing that could be
+            # asked for it.
+            await asyncio.to_thread(group.reclaim, max(life.watched.total_bytes, 1))
 
     async def thaw(self, life: Life) -> None:
         """One that an earlier daemon froze as well: both ways are tried."""
-        tether = life.tether
-        if tether is None or not tether.group.thaw():
-            life.paused = True
-        await self._unpause(life)
+        async with life.turn:
+            tether = life.tether
+            if tether is None or not tether.group.thaw():
+                life.paused = True
+            await self._unpause_now(life)
 
     async def _unpause(self, life: Life) -> None:
+        async with life.turn:  # a pause that is under way would outlast it
+            await self._unpause_now(life)
+
+    async def _unpause_now(self, life: Life) -> None:
         if life.paused:
             life.paused = False
             await self._engine.unpause(life.container)

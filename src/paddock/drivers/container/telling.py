@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -16,6 +17,7 @@ STRAYS_LOOK_S: Final = 0.05
 # the attempt is not cleared away before it is empty.
 UNDRAINED_AT_MOST_S: Final = 10.0
 UNDRAINED_AGAIN_S: Final = 0.02
+_CODE: Final = re.compile(r"[0-9]{1,3}")
 
 
 class Telling:
@@ -114,7 +116,7 @@ def exit_of(known: Exit, toll: Toll, life: Life) -> Exit:
 def exit_in(status: str) -> Exit | None:
     """What the shim wrote down: "exit 7" or "signal 9"; None for anything else."""
     how, _, text = status.partition(" ")
-    if how not in ("exit", "signal") or not (text.isascii() and text.isdecimal()):
+    if how not in ("exit", "signal") or not _CODE.fullmatch(text):
         return None
     number = int(text)
     if how == "exit":

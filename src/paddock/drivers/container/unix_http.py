@@ -32,7 +32,7 @@ class Answer:
         """None for what is none: an error page of something in between."""
         try:
             return json.loads(self.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
 
 

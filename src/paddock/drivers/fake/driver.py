@@ -137,6 +137,9 @@ class FakeDriver:
     def cpu_s(self) -> Mapping[Attempt, float]:
         return dict.fromkeys(self._pretenders, 0.0)  # pretending costs nothing
 
+    def processes(self) -> Mapping[Attempt, int]:
+        return dict.fromkeys(self._pretenders, 1)
+
     def adopt(self, tell: Tell) -> frozenset[Attempt]:  # noqa: ARG002
         return frozenset()
 

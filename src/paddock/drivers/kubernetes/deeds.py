@@ -6,8 +6,10 @@ import asyncio
 import json
 import logging
 from collections import defaultdict
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from decimal import Decimal
+from math import inf
 from typing import Final
 
 from paddock.cluster import labels as n
@@ -23,8 +25,9 @@ from paddock.cluster.client import (
     Object,
     Refused,
 )
-from paddock.cluster.quota import Line, lines_of, never_fits, short_of
+from paddock.cluster.quota import Line, lines_of
 from paddock.drivers.kubernetes.life import Life
+from paddock.drivers.kubernetes.lining import QUOTA_RETRY_S, Lining, Wish
 from paddock.drivers.kubernetes.manifests import Names, asked_of_quota, claim_of, job_of
 from paddock.drivers.kubernetes.reading import Ending, is_over
 from paddock.drivers.kubernetes.settings import KubernetesSettings
@@ -32,12 +35,15 @@ from paddock.drivers.kubernetes.telling import Telling
 from paddock.ports import Launch
 
 PATIENCE_S: Final = 10.0  # then whoever waits is told why
-QUOTA_RETRY_S: Final = 5.0
 QUOTA_FRESH_S: Final = 1.0
 NO_POD_S: Final = 3.0  # then it is worth asking why there is none
 EVENTS_S: Final = 10.0
 GONE_LOOK_S: Final = 0.1
 LONGEST_GONE_LOOK_S: Final = 5.0
+# Many creations at once in a namespace with a quota: whoever could not write the quota's count is
+# told of a conflict, though nothing of its own was there.
+MOST_CONFLICTS: Final = 5
+CONFLICT_S: Final = 0.1
 KILL_GRACE_S: Final = 1  # with 0 the API forgets a pod that may still run
 
 log = logging.getLogger("paddock.kubernetes")
@@ -51,6 +57,7 @@ class Deeds:
         self._quotas: tuple[float, list[Object]] | None = None
         self._counted: defaultdict[tuple[str, str], Decimal] = defaultdict(Decimal)
         self._looking = asyncio.Lock()
+        self._lining = Lining()
         self._asked_at: dict[str, float] = {}
 
     # -- beginning ------------------------------------------------------------------------
@@ -80,8 +87,9 @@ class Deeds:
         asked = asked_of_quota(launch, self._settings)
         name = self._settings.priority_classes.get(launch.priority)
         lines = await self._lines(name)
-        short = never_fits(asked, lines) or short_of(asked, lines)
-        if short is not None:  # also for ever: a quota can be raised
+        wish = Wish(life.attempt.run, launch.priority, asked)
+        short = self._lining.short(wish, lines, asyncio.get_running_loop().time())
+        if short is not None:
             self._telling.put_off(life, short, retry_s=QUOTA_RETRY_S)
             self._quotas = None
             return True
@@ -102,10 +110,15 @@ class Deeds:
 
     async def _create_once(self, kind: Kind, wanted: Object) -> None:
         """There already: it is ours, by its name. Unless it is about to go."""
+        conflicts = 0
         while True:
             try:
                 await self._api.create(kind, wanted, patience_s=PATIENCE_S)
             except Refused as refused:
+                if refused.reason == "Conflict" and conflicts < MOST_CONFLICTS:
+                    conflicts += 1
+                    await asyncio.sleep(CONFLICT_S * conflicts)
+                    continue
                 if refused.reason != "AlreadyExists":
                     raise
                 found = await self._found(kind, wanted["metadata"]["name"])
@@ -126,7 +139,7 @@ class Deeds:
         """Over a quota it waits: others were quicker. Anything else is refused for good."""
         if life.stop is not None:
             self._telling.ended(life, Ending())
-        elif refused.over_quota:
+        elif refused.over_quota or refused.reason == "Conflict":
             self._telling.put_off(life, _line(refused), retry_s=QUOTA_RETRY_S)
         else:
             permanent = refused.code in (400, 403, 422)
@@ -254,6 +267,31 @@ class Deeds:
             await self._api.delete(JOB, life.job, patience_s=600.0)
         except (Refused, ClusterTrouble) as error:  # its time to live ends it as well
             log.warning("%s could not be removed: %s", life.job, error)
+
+    async def let_go(self, job: str, shown: dict[str, int], *, of: Object | None) -> None:
+        """By its time to live, which ends it also when nobody is here any more."""
+        shown_s = shown.pop(job)
+        if of is not None and of["spec"].get("ttlSecondsAfterFinished", inf) <= shown_s:
+            return
+        patch = {"spec": {"ttlSecondsAfterFinished": shown_s}}
+        try:
+            await self._api.patch(JOB, job, patch, patience_s=600.0)
+        except (Refused, ClusterTrouble) as error:
+            if not (isinstance(error, Refused) and error.code == 404):
+                log.warning("%s is kept for longer: %s", job, error)
+
+    async def tidy_up(self, succeeded: Callable[[str], Awaitable[bool]]) -> None:
+        labels = {n.INSTANCE: self._names.instance}
+        try:
+            found, _ = await self._api.list(CLAIM, labels=labels, patience_s=600.0)
+        except (Refused, ClusterTrouble) as error:
+            log.warning("volumes that nobody needs are not looked for: %s", error)
+            return
+        for one in found:
+            run = one["metadata"].get("annotations", {}).get(n.RUN)
+            going = "deletionTimestamp" in one["metadata"]
+            if run is not None and not going and await succeeded(run):
+                await self.remove_volume(run)
 
     async def remove_volume(self, run: str) -> None:
         try:

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from typing import Any, Final
 
 from paddock.cluster import labels as n
@@ -30,6 +30,8 @@ from paddock.drivers.kubernetes.telling import Telling
 from paddock.ports import Guarantees, Launch, Stop
 
 CONNECT_S: Final = 10.0
+# A suspended Job neither ends nor makes a pod: nobody would ever tell of it.
+SUSPENDED: Final = "its Job was suspended before it ran, by a daemon before this one or by somebody"
 
 Write = Callable[[Attempt, bytes], None]
 
@@ -62,6 +64,7 @@ class KubernetesDriver:
         self.wants: Callable[[Attempt], bool] = lambda _: True  # of those that have ended
         self._lives: dict[Attempt, Life] = {}
         self._by_job: dict[str, Life] = {}
+        self._shown: dict[str, int] = {}  # Jobs that are about to be let go, and after how long
         self._tasks: set[asyncio.Task[None]] = set()
         self._telling = Telling(over=self._over)
         labels = {n.INSTANCE: instance}
@@ -94,6 +97,11 @@ class KubernetesDriver:
         await asyncio.gather(*tasks, return_exceptions=True)
         self._lives.clear()
         self._by_job.clear()
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether a watch broke off and nothing was heard since: the cluster may be silent."""
+        return self._jobs.is_broken or self._pods.is_broken
 
     def pods(self) -> Iterable[Object]:
         """As last seen, also those that are over."""
@@ -144,9 +152,11 @@ class KubernetesDriver:
         while not life.over:
             try:
                 await self._deeds.begin(life, launch)
-                return
+                break
             except ClusterTrouble as trouble:
                 self._telling.takes_longer(life, str(trouble))
+        if life.attempt not in self._lives:  # it ended before the answer to its beginning came
+            self._clear_away(life)
 
     async def _attend(self) -> None:
         """Those that do not run yet: why, and whether they are to be given up."""
@@ -241,7 +251,8 @@ class KubernetesDriver:
             if attempt is None or attempt in self._lives:
                 continue
             if ending_of_job(job) is not None and not self.wants(attempt):
-                continue  # kept for people to look at
+                self._let_go(name, self.settings.shown_s)  # kept for people to look at
+                continue
             life = Life(attempt, name, self._names.mark(attempt), tell, created=True)
             notes = job["metadata"].get("annotations", {})
             life.limit_bytes = int(notes.get(n.LIMIT, "0"))
@@ -257,8 +268,12 @@ class KubernetesDriver:
             self._seeing.pod(life, "ADDED", pod)
         if not life.over:
             self._seeing.job(life, "ADDED", job)
-        if life.stop is not None and not life.over:
+        if life.over:
+            return
+        if life.stop is not None:
             self._do(self._deeds.end(life))
+        elif job["spec"].get("suspend") and pod is None and not life.settling:
+            self._do(self._deeds.give_up(life, SUSPENDED, permanent=False))
 
     # -- forgetting -----------------------------------------------------------------------
 
@@ -269,11 +284,22 @@ class KubernetesDriver:
             if life.over:
                 self._clear_away(life)
 
-    def part(self, run: str, *, succeeded: bool) -> None:
+    def part(self, run: str, *, succeeded: bool, attempts: int = 0) -> None:
         """The run has ended: its volume is not needed any more, unless somebody may want to look at
-        it or to try again."""
-        if succeeded and self.settings.volumes:
+        it or to try again. Jobs that are kept would hold it: they go soon."""
+        if not succeeded:
+            return
+        for number in range(1, attempts + 1):
+            name = self._names.job(Attempt(run, number))
+            if name in self._jobs.known:
+                self._let_go(name, self.settings.shown_of_success_s)
+        if self.settings.volumes:
             self._do(self._deeds.remove_volume(run))
+
+    def tidy_up(self, succeeded: Callable[[str], Awaitable[bool]]) -> None:
+        """Volumes of runs whose success was remembered by one who died before they were removed."""
+        if self.settings.volumes:
+            self._do(self._deeds.tidy_up(succeeded))
 
     def _over(self, life: Life) -> None:
         life.used_bytes = 0
@@ -285,8 +311,22 @@ class KubernetesDriver:
     def _clear_away(self, life: Life) -> None:
         self._lives.pop(life.attempt, None)
         self._by_job.pop(life.job, None)
-        if life.created and not self.settings.keep_jobs:
+        if not life.created:
+            return
+        if self.settings.keep_jobs:
+            self._let_go(life.job, self.settings.shown_s)
+        else:
             self._do(self._deeds.remove_job(life))
+
+    def _let_go(self, job: str, shown_s: int) -> None:
+        """Its end is remembered: it need not be kept until somebody comes. Said once, by the
+        shortest that was said in one turn of the loop."""
+        if not self.settings.keep_jobs:
+            return
+        is_told = job in self._shown
+        self._shown[job] = min(shown_s, self._shown.get(job, shown_s))
+        if not is_told:
+            self._do(self._deeds.let_go(job, self._shown, of=self._jobs.known.get(job)))
 
     # -- inside ---------------------------------------------------------------------------
 

@@ -34,25 +34,25 @@ class Marks:
         self._held = b""
 
     def split(self, data: bytes) -> tuple[bytes, list[str]]:
+        """Each byte is looked at once: an agent may write nothing but separators."""
         data, self._held = self._held + data, b""
-        kept: bytes = b""
+        kept: list[bytes] = []
         words: list[str] = []
-        while (at := data.find(SEPARATOR)) >= 0:
-            head = data[at : at + len(self._begin)]
-            if not self._begin.startswith(head[: len(self._begin)]):
-                kept, data = kept + data[: at + 1], data[at + 1 :]  # the agent's own
-                continue
+        done, at = 0, data.find(SEPARATOR)
+        while at >= 0:
             word_at = at + len(self._begin)
-            end = data.find(SEPARATOR, word_at, word_at + LONGEST_WORD + 1)
-            if end < 0 and len(data) > word_at + LONGEST_WORD:
-                kept, data = kept + data[: at + 1], data[at + 1 :]  # likewise: no word is so long
-                continue
-            if end < 0:
-                self._held = data[at:]
-                return kept + data[:at], words
-            words.append(data[word_at:end].decode("ascii", "replace"))
-            kept, data = kept + data[:at], data[end + 1 :]
-        return kept + data, words
+            end = -1
+            if self._begin.startswith(data[at:word_at]):
+                end = data.find(SEPARATOR, word_at, word_at + LONGEST_WORD + 1)
+                if end < 0 and len(data) <= word_at + LONGEST_WORD:
+                    self._held = data[at:]
+                    return b"".join((*kept, data[done:at])), words
+            if end >= 0:
+                words.append(data[word_at:end].decode("ascii", "replace"))
+                kept.append(data[done:at])
+                done = end + 1
+            at = data.find(SEPARATOR, max(done, at + 1))  # one without a word is the agent's own
+        return b"".join((*kept, data[done:])), words
 
     def rest(self) -> bytes:
         held, self._held = self._held, b""

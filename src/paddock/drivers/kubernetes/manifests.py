@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from paddock.cluster import labels as n
 from paddock.cluster.quantities import cpu_text, number_of, size_text
-from paddock.cluster.tiers import LARGE_VOLUME, STANDARD_VOLUME, Tier, tier_of
+from paddock.cluster.tiers import LARGE_VOLUME, STANDARD_VOLUME, Tier, place_of, tier_of
 from paddock.core.run import Attempt
 from paddock.drivers.attempts import Signs, environment_of
 from paddock.drivers.kubernetes.settings import KubernetesSettings
@@ -57,7 +57,8 @@ def entry() -> str:
 
 def tier_for(launch: Launch, settings: KubernetesSettings) -> Tier:
     said = launch.labels
-    return tier_of(said.get("role", ""), said.get("model", ""), settings.tiers)
+    at = place_of(launch.attempt.run)
+    return tier_of(said.get("role", ""), said.get("model", ""), settings.tiers, at=at)
 
 
 def resources_of(launch: Launch, settings: KubernetesSettings) -> dict[str, dict[str, str]]:
@@ -103,7 +104,7 @@ def claim_of(launch: Launch, names: Names, settings: KubernetesSettings) -> Obje
     if settings.storage_class is not None:
         spec["storageClassName"] = settings.storage_class
     run = launch.attempt.run
-    meta = {"name": names.volume(run), "labels": names.labels(run)}
+    meta = {"name": names.volume(run), "labels": names.labels(run), "annotations": {n.RUN: run}}
     return {"metadata": meta | _owners(launch), "spec": spec}
 
 
@@ -121,6 +122,7 @@ def job_of(launch: Launch, names: Names, settings: KubernetesSettings) -> Object
     """
     attempt = launch.attempt
     labels = names.labels(attempt.run) | {n.ATTEMPT: str(attempt.number), n.AGENT: "true"}
+    labels[n.TIER] = tier_for(launch, settings).mark
     if "role" in launch.labels:
         labels[n.ROLE] = n.label_of(launch.labels["role"])
     notes = {

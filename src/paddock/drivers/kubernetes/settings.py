@@ -25,9 +25,11 @@ class KubernetesSettings:
     secrets: tuple[str, ...] = ()  # whose keys become variables of agents
     user: int = 1000
     deadline_s: int = 86_400  # should paddock never come back
-    ttl_s: int = 3_600  # what is kept of an end, should paddock never come back
+    ttl_s: int = 7 * 86_400  # what is kept of an end until paddock has heard of it
+    shown_s: int = 3_600  # and then, where Jobs are kept: for people to look at
+    shown_of_success_s: int = 60  # a pod that is over still holds its volume
     term_grace_s: int = 120  # longer than paddock waits between asking and killing
     start_s: float = 900.0  # a pod that nobody could start by then is given up
     gauge_s: float = 15.0  # as often as a metrics server knows something new
     check_quota: bool = True  # False: whoever asks has counted already
-    keep_jobs: bool = False  # True: an end is left to the time above, for people to look at
+    keep_jobs: bool = False  # True: what is over goes after the times above, not at once

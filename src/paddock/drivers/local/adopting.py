@@ -97,7 +97,7 @@ class Adopting:
         attempt = attempt_in(mark)
         if attempt is None or attempt in self.lives:
             return None
-        life = Life(attempt, mark, tell, record.get("limit_bytes", 0), Phase.ORPHANED)
+        life = Life(attempt, mark, tell, record.get("limit_bytes") or 0, Phase.ORPHANED)
         life.has_signs = life.has_facts = True
         self.lives[attempt] = life
         self.estate.hold(mark)

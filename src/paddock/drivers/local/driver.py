@@ -64,7 +64,9 @@ class LocalDriver:
         self._found: dict[str, Message] = {}
         self._unsaid: dict[str, str] = {}  # forgotten while no keeper was there: mark and FIFO
         self._marks = Marks()
-        self._orphans = Orphans(self._marks, gone=lambda life: self._telling.lost(life, REASON))
+        self._orphans = Orphans(
+            self._marks, self._containment, gone=lambda life: self._telling.lost(life, REASON)
+        )
         self._watching = Watching(self._containment, self._marks)
         self._pressing = Pressing(self._keepers, self._orphans, self._containment, self._marks)
         self._has_adopted = False
@@ -244,8 +246,13 @@ class LocalDriver:
         return self._containment.cpu_limits()
 
     def cpu_s(self) -> Mapping[Attempt, float]:
-        counted = {life.attempt: life for life in self._lives.values() if not life.is_over}
-        return self._watching.cpu_s(counted, self._keepers.pid)
+        return self._watching.cpu_s(self._counted(), self._keepers.pid)
+
+    def processes(self) -> Mapping[Attempt, int]:
+        return self._watching.processes(self._counted(), self._keepers.pid)
+
+    def _counted(self) -> dict[Attempt, Life]:
+        return {life.attempt: life for life in self._lives.values() if not life.is_over}
 
     def adopt(self, tell: Tell) -> frozenset[Attempt]:
         """Told from the next turn of the loop on: first `StopFound`, then how it ended."""

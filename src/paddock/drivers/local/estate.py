@@ -15,6 +15,12 @@ from paddock.drivers.local.keeper.protocol import journal_name
 from paddock.drivers.local.keeper_client import journals
 from paddock.drivers.local.line import Message
 
+STATES: Final = ("starting", "running", "exited", "spawn_failed")
+# Of those that are used, the least that they can be.
+_NUMBERS: Final = {
+    **dict.fromkeys(("pid", "start", "limit_bytes", "exit_code", "signal", "max_rss_bytes"), 0),
+    "fifo_fd": -1,
+}
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -31,11 +37,14 @@ class Estate:
         for path, lines in journals(self._directory).items():
             if living and path.name == journal_name(living):
                 continue
+            keeper = lines[0].get("keeper") if lines else None
+            is_of_this_boot = isinstance(keeper, dict) and keeper.get("boot") == boot
             records = _by_mark(lines)
+            if not is_of_this_boot:
+                records = {mark: each for mark, each in records.items() if _is_news(each)}
             found |= records
             self._unforgotten[path] = set(records)
-            keeper = lines[0].get("keeper", {}) if lines else {}
-            self.died_in_this_boot |= keeper.get("boot") == boot
+            self.died_in_this_boot |= is_of_this_boot
         return found
 
     @property
@@ -67,4 +76,21 @@ class Estate:
 
 
 def _by_mark(lines: Iterable[Message]) -> dict[str, Message]:
-    return {line["attempt"]: line for line in lines if isinstance(line.get("attempt"), str)}
+    """A line that says less than an ending, or something else, is as one that was torn: without it
+    nobody knows how that attempt ended, and that is told."""
+    return {line["attempt"]: line for line in lines if _is_sound(line)}
+
+
+def _is_sound(line: Message) -> bool:
+    texts = isinstance(line.get("attempt"), str) and line.get("state") in STATES
+    numbers = all(_is_number(line.get(name, 0), least) for name, least in _NUMBERS.items())
+    return texts and numbers and isinstance(line.get("reason"), str | None)
+
+
+def _is_number(value: object, least: int) -> bool:
+    return value is None or (type(value) is int and least <= value < 1 << 62)
+
+
+def _is_news(record: Message) -> bool:
+    """Also after a reboot: that it only ran then is known from the store."""
+    return record.get("state") in ("exited", "spawn_failed") or "stop" in record

@@ -135,7 +135,7 @@ class KeeperClient:
         BadMessage for what the keeper would not take: it hangs up on who says too much.
         """
         number = {"id": self._number + 1} if answered else {}
-        message = encode({**number, **asked})
+        message = _encoded({**number, **asked})
         if len(message) > MAX_MESSAGE_BYTES:
             raise BadMessage(f"a message of more than {MAX_MESSAGE_BYTES} bytes")
         self._number += 1
@@ -167,6 +167,8 @@ class KeeperClient:
                 raise KeeperGone("the keeper closed the connection")
             came = True
             yield from map(_decode, self._lines.feed(data))
+            if len(data) < READ_BYTES:
+                return  # all there was; what comes now, the end too, is seen by who watches
 
     def hello(self, epoch: int | None, **more: object) -> dict[str, Any]:
         """As the daemon of an epoch, or as a visitor (None)."""
@@ -184,7 +186,9 @@ class KeeperClient:
                 raise TimeoutError("the keeper did not answer in time")
         reply = self._replies.pop(number)
         if not reply.get("ok") and "error" in reply:
-            raise KeeperRefused(reply["error"], reply.get("message", ""), reply.get("epoch"))
+            raise KeeperRefused(
+                str(reply["error"]), str(reply.get("message", "")), _epoch_in(reply)
+            )
         return reply
 
     def attempts(self) -> Iterator[dict[str, Any]]:
@@ -205,8 +209,8 @@ class KeeperClient:
         for message in self.receive():
             if "event" in message:
                 self.events.append(message)
-            else:
-                self._replies[message["id"]] = message
+            elif isinstance(number := message.get("id"), int):  # else nobody has asked for it
+                self._replies[number] = message
 
 
 def journals(directory: Path) -> dict[Path, list[dict[str, Any]]]:
@@ -215,11 +219,24 @@ def journals(directory: Path) -> dict[Path, list[dict[str, Any]]]:
     return {path: read_journal(str(path)) for path in found}
 
 
+def _epoch_in(reply: dict[str, Any]) -> int | None:
+    epoch = reply.get("epoch")
+    return epoch if isinstance(epoch, int) else None
+
+
+def _encoded(message: dict[str, object]) -> bytes:
+    """As `encode`, in a tenth of its time; what is no UTF-8 is left to that one."""
+    try:
+        return msgspec.json.encode(message) + b"\n"
+    except UnicodeEncodeError:
+        return encode(message)
+
+
 def _decode(line: bytes) -> dict[str, Any]:
     """As `decode`, in a sixth of its time; bytes that are no UTF-8 are left to that one."""
     try:
         return _message(line)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return decode(line)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from paddock.core.run import Attempt, Priority
-from paddock.drivers.attempts import Signs, attempt_of, environment_of, name_of, unsafe
+from paddock.drivers.attempts import Signs, attempt_of, environment_of, name_of, note_in, unsafe
 from paddock.drivers.local.keeper.protocol import MAX_ID_LENGTH
 from paddock.drivers.local.life import Life
 from paddock.ports import Launch
@@ -86,12 +86,11 @@ class Names:
         self.keep_facts([life])
         path = self.facts(life.attempt)
         try:
-            with open(path, encoding="utf-8") as file:  # noqa: PTH123 - as everywhere here
-                facts = json.load(file)
+            facts = json.loads(note_in(path))
             if facts["priority"] != int(priority):
                 keep(f"{path}.new", json.dumps({**facts, "priority": int(priority)}))
                 os.replace(f"{path}.new", path)  # noqa: PTH105
-        except (OSError, ValueError, LookupError, TypeError) as error:
+        except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
             log.warning("a rescue goes by the old priority of %s: %s", life.attempt.run, error)
 
     def signs(self, attempt: Attempt) -> Signs:
@@ -123,8 +122,8 @@ class Names:
 
 
 def keep(path: str, text: str) -> None:
-    """A small file of ours, new."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+    """A small file of ours, new. In a pipe that an agent laid there nobody waits."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     file = os.open(path, flags, 0o600)
     try:
         os.write(file, text.encode())

@@ -1,6 +1,7 @@
 """Attempts whose keeper is dead: found by their marks, watched by looking, ended by ourselves.
 
-Nobody is told of their exits any more, so one that is gone is lost: its end is not invented.
+Nobody is told of their exits any more, so one that is gone is lost: its end is not invented. What
+it left behind does not outlive its main process, as with a keeper.
 """
 
 from __future__ import annotations
@@ -10,7 +11,15 @@ import signal
 from collections.abc import Callable
 from typing import Final
 
-from paddock.drivers.local.keeper.members import Process, harm_of, look_at, send, send_each
+from paddock.drivers.local.containment import Containment
+from paddock.drivers.local.keeper.members import (
+    DEAD_STATES,
+    Process,
+    harm_of,
+    look_at,
+    send,
+    send_each,
+)
 from paddock.drivers.local.life import Life
 from paddock.drivers.local.memory import Marks
 
@@ -26,8 +35,11 @@ REASON: Final = "its keeper was killed, so its exit is not known"
 class Orphans:
     """Looks at all of them at once, and only while there are any."""
 
-    def __init__(self, marks: Marks, *, gone: Callable[[Life], None]) -> None:
+    def __init__(
+        self, marks: Marks, containment: Containment, *, gone: Callable[[Life], None]
+    ) -> None:
         self._marks = marks
+        self._containment = containment
         self._gone = gone
         self._lives: dict[str, Life] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -35,8 +47,10 @@ class Orphans:
 
     def take(self, life: Life) -> None:
         self._lives[life.mark] = life
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(LOOK_S, self._look)
+        if not life.pid:
+            self._look_soon(0.0)  # while its main process lives, that can still be found out
+        elif self._timer is None:
+            self._look_soon(LOOK_S)
 
     def drop(self, life: Life) -> None:
         self._lives.pop(life.mark, None)
@@ -52,11 +66,8 @@ class Orphans:
 
     def hurry(self) -> None:
         """Somebody is being killed."""
-        if self._timer is not None:
-            self._timer.cancel()
-        loop = asyncio.get_running_loop()
-        self._hurried_until = loop.time() + HURRY_S
-        self._timer = loop.call_later(0, self._look)
+        self._hurried_until = asyncio.get_running_loop().time() + HURRY_S
+        self._look_soon(0.0)
 
     def close(self) -> None:
         if self._timer is not None:
@@ -69,16 +80,39 @@ class Orphans:
         members = self._members() if self._lives else {}
         for life in list(self._lives.values()):
             mine = members.get(life.mark, [])
-            life.missed = 0 if mine else life.missed + 1
-            if mine and life.stop is not None:
+            _find_main(life, mine)
+            # Without its mark, too: then it is still in the cgroup.
+            is_any = bool(mine or self._containment.pids(life.attempt))
+            life.missed = 0 if is_any else life.missed + 1
+            if is_any and (life.stop is not None or _is_headless(life)):
+                self._containment.kill(life.attempt)
                 send_each(mine, signal.SIGKILL)
             elif life.missed >= LOOKS:
                 self.drop(life)
                 self._gone(life)
         if self._lives and self._timer is None:
-            loop = asyncio.get_running_loop()
-            wait_s = KILLING_LOOK_S if loop.time() < self._hurried_until else LOOK_S
-            self._timer = loop.call_later(wait_s, self._look)
+            hurries = asyncio.get_running_loop().time() < self._hurried_until
+            self._look_soon(KILLING_LOOK_S if hurries else LOOK_S)
+
+    def _look_soon(self, wait_s: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(wait_s, self._look)
 
     def _members(self) -> dict[str, list[Process]]:
         return self._marks.census(self._lives.values(), 0).members
+
+
+def _find_main(life: Life, mine: list[Process]) -> None:
+    """Of one that only the dead knew: its first process. All others came from that."""
+    if mine and not life.pid:
+        main = min(mine, key=lambda process: (process.start, process.pid))
+        life.pid, life.start = main.pid, main.start
+
+
+def _is_headless(life: Life) -> bool:
+    """Its main process has ended, and nobody was told; where that was told, the loop decides."""
+    if not life.pid or life.exit is not None:
+        return False
+    main = look_at(life.pid)
+    return main is None or main.start != life.start or main.state in DEAD_STATES

@@ -9,6 +9,7 @@ from typing import Final
 
 from paddock.core.events import AttemptLost, Emptied, Event, Exited, SpawnFailed, Started, StopFound
 from paddock.core.run import Exit
+from paddock.drivers.attempts import note_in
 from paddock.drivers.local.containment import Containment
 from paddock.drivers.local.drain import drain_of
 from paddock.drivers.local.life import Life, Phase, stop_in
@@ -49,7 +50,7 @@ class Telling:
         if life.is_over:
             return
         life.order = None
-        life.pid, life.start = record.get("pid", 0), record.get("start", 0)
+        life.pid, life.start = record.get("pid") or 0, record.get("start") or 0
         if record["state"] == "spawn_failed":
             reason = record.get("reason") or "no reason is known"
             self.failed(life, reason, permanent=bool(record.get("permanent")))
@@ -100,8 +101,7 @@ class Telling:
     def _rescue_found(self, life: Life) -> None:
         """Killed by a rescue that could not ask us, or did not."""
         try:
-            with open(self._names.killed(life.attempt), "rb") as file:  # noqa: PTH123
-                said = json.loads(file.read(LONGEST_NOTE))
+            said = json.loads(note_in(self._names.killed(life.attempt), LONGEST_NOTE))
         except (OSError, ValueError, RecursionError):
             return
         self._found(life, stop_in(said))

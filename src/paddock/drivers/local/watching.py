@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from paddock.cgroups.mounts import cgroups_of
@@ -13,7 +13,7 @@ from paddock.core.events import LimitPassed, Noticed
 from paddock.core.run import Attempt
 from paddock.drivers.cpu import processes_s
 from paddock.drivers.local.containment import Containment
-from paddock.drivers.local.keeper.members import Process, read_proc, send
+from paddock.drivers.local.keeper.members import Process, look_at, read_proc, send
 from paddock.drivers.local.keeper.shim import is_still_shim
 from paddock.drivers.local.life import Life
 from paddock.drivers.local.memory import Marks, Meter
@@ -33,6 +33,7 @@ class Watching:
         self._meter = Meter(marks)
         self._escapes: dict[Attempt, int] = {}
         self._looked_for_them_at = -ESCAPES_S
+        self._turn = 0  # v1's trees one after the other: all at once would be 60 µs an attempt
 
     def look(
         self, lives: Mapping[Attempt, Life], keeper: int, *, now: float
@@ -57,6 +58,16 @@ class Watching:
                 found[life.attempt] = processes_s(one.pid for one in members.get(life.mark, []))
         return found
 
+    def processes(self, lives: Mapping[Attempt, Life], keeper: int) -> Mapping[Attempt, int]:
+        """As its cgroup lists them, or else by marks, sessions and descent."""
+        held = {one: self._containment.pids(one) for one in lives if self._containment.holds(one)}
+        found = {one: len(pids) for one, pids in held.items()}
+        others = [life for attempt, life in lives.items() if attempt not in found]
+        if others:
+            members = self._marks.census(others, keeper).members
+            found |= {life.attempt: len(members.get(life.mark, [])) for life in others}
+        return found
+
     def _mind_the_walls(self, lives: Mapping[Attempt, Life], keeper: int, now: float) -> None:
         for notice in self._containment.notices(now):
             life = lives.get(notice.attempt)
@@ -75,14 +86,24 @@ class Watching:
         return bool(life.pid) and not life.is_over and bool(self._containment.holds(life.attempt))
 
     def _find_escapes(self, held: Iterable[Life], keeper: int, now: float) -> None:
+        self._turn += 1
         held = [life for life in held if self._is_held(life)]
         members = self._marks.census(held, keeper).members
         for life in held:
-            mine = members.get(life.mark, [])
-            inside = self._containment.pids(life.attempt)
-            for one in mine:
-                if one.pid not in inside and self._has_left(life.attempt, one):
+            for one in self._outside(life.attempt, members.get(life.mark, [])):
+                if self._has_left(life.attempt, one):
                     self._catch(life, one, now)
+
+    def _outside(self, attempt: Attempt, marked: Sequence[Process]) -> list[Process]:
+        """As the lists of its cgroups tell. Whoever left one of v1's trees is known by the others,
+        with a mark or without."""
+        partly = self._containment.partly(attempt, self._turn)
+        walled = self._containment.pids(attempt) - partly
+        others = partly.difference(one.pid for one in marked)
+        return [
+            *(one for one in marked if one.pid not in walled),
+            *filter(None, map(look_at, others)),
+        ]
 
     def _has_left(self, attempt: Attempt, one: Process) -> bool:
         """Looked at itself: it may have come, or gone, between the two lists."""

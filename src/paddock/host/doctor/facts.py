@@ -157,7 +157,7 @@ def _state(path: Path) -> State:
 
 def _hides_processes(mountinfo: str) -> bool:
     """Lines are `22 28 0:21 / /proc rw,nosuid - proc proc rw,hidepid=invisible`."""
-    for line in mountinfo.splitlines():
+    for line in mountinfo.split("\n"):  # names of directories may hold other line ends
         before, _, after = line.partition(" - ")
         if before.count(" ") > 3 and before.split(" ")[4] == "/proc":
             option = re.search(r"\bhidepid=(\w+)", after)

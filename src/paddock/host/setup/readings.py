@@ -183,6 +183,7 @@ def _words(ground: Ground, path: str) -> frozenset[str]:
 
 
 def _mounted(ground: Ground) -> frozenset[str]:
-    lines = (ground.text("/proc/self/mountinfo") or "").splitlines()
+    # Not splitlines(): names of directories may hold other line ends.
+    lines = (ground.text("/proc/self/mountinfo") or "").split("\n")
     points = (line.split(" ")[4] for line in lines if line.count(" ") > 4)
     return frozenset(point.replace("\\040", " ") for point in points)

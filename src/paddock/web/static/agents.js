@@ -32,7 +32,7 @@ export default {
           </tr></thead>
           <tbody>
             <tr v-for="row in visible" :key="row.id">
-              <td class="c-name"><a :href="'/agents/' + row.id">{{ row.name }}</a>
+              <td class="c-name"><a :href="top + '/agents/' + row.id">{{ row.name }}</a>
                 <small>{{ row.id }}</small></td>
               <td class="c-state"><span class="pd-chip" :class="row.tone">{{ row.state }}</span></td>
               <td class="c-bytes"><div class="pd-meter" v-if="row.percent !== null">
@@ -51,9 +51,11 @@ export default {
     </div>`,
   props: { rows: { type: Array, default: () => [] }, most: { type: Number, default: 500 } },
   data() {
-    return { phase: "work", text: "", by: "", down: true, phases: PHASES, columns: COLUMNS };
+    return { phase: "work", text: "", by: "", down: true, phases: PHASES, columns: COLUMNS, top: "" };
   },
   mounted() {
+    // Set once the page is there: the path below which everything lies.
+    setTimeout(() => { this.top = window.path_prefix || ""; }, 0);
     this.onKey = (event) => {
       if (event.key === "/" && !/INPUT|TEXTAREA|SELECT/.test(document.activeElement.tagName)) {
         event.preventDefault();

@@ -58,6 +58,9 @@ class Containment(Protocol):
     def pids(self, attempt: Attempt) -> frozenset[int]:
         """Every process inside, marked or not."""
 
+    def partly(self, attempt: Attempt, turn: int) -> frozenset[int]:
+        """Those that have left some of its walls and not all, marked or not; some walls a turn."""
+
     def is_inside(self, attempt: Attempt, where: Mapping[str, str]) -> bool:
         """Whether a process with these cgroups (`cgroups.mounts.cgroups_of`) is."""
 

@@ -15,8 +15,10 @@ from typing import Final
 
 from paddock.cgroups.files import write
 from paddock.cgroups.group import Group, Walls
-from paddock.cgroups.home import FLEET, Home
+from paddock.cgroups.home import Home
+from paddock.cgroups.mounts import UNIFIED, cgroup_at
 from paddock.cgroups.use import held_bytes
+from paddock.cgroups.v1 import Group1
 from paddock.cgroups.v2 import Group2
 from paddock.core.run import Attempt, Priority
 from paddock.drivers.attempts import OOM_SCORES, attempt_of, name_of
@@ -32,6 +34,19 @@ LOWER_WALL_SLACK: Final = 16 << 20
 log = logging.getLogger("paddock.walls")
 
 
+def _places_of(home: Home) -> dict[str, str]:
+    """The fleet's cgroup in every hierarchy, as /proc calls it."""
+    fleet = home.fleet
+    paths = fleet.directories if isinstance(fleet, Group1) else {UNIFIED: fleet.path}
+    return {name: cgroup_at(path, name) or path for name, path in paths.items()}
+
+
+def _unheld(lacks: Collection[str], *, version: int) -> frozenset[str]:
+    """Systemd hands its users memory and pids and no more, unless it is told to."""
+    throttle = ("memory_high",) if version == 1 else ()
+    return frozenset({"cpu", "pids"}.intersection(lacks).union(throttle))
+
+
 class CgroupContainment:
     def __init__(self, home: Home, *, dwell_s: float = DWELL_S) -> None:
         self._dwell_s = dwell_s
@@ -40,7 +55,7 @@ class CgroupContainment:
         self._leftovers: dict[str, Group] = {}
         self._wall_bytes: int | None = None  # to be set; None once it is
         self._kernel_log = KernelLog()
-        self._hierarchies = home.hierarchies
+        self._places = _places_of(home)
         lacks = self._fleet.missing()
         self.guarantees = Guarantees(
             name=f"local (cgroup v{home.version})",
@@ -49,6 +64,7 @@ class CgroupContainment:
             can_freeze="freeze" not in lacks,
             survives_daemon=True,
             fleet_wall=True,
+            unheld=_unheld(lacks, version=home.version),
         )
 
     # -- an attempt's life ----------------------------------------------------------------
@@ -136,10 +152,18 @@ class CgroupContainment:
         leaf = self._leaves.get(attempt)
         return frozenset() if leaf is None else frozenset(leaf.pids())
 
+    def partly(self, attempt: Attempt, turn: int) -> frozenset[int]:
+        leaf = self._leaves.get(attempt)
+        return frozenset() if leaf is None else leaf.group.partly(turn)
+
     def is_inside(self, attempt: Attempt, where: Mapping[str, str]) -> bool:
-        """In every hierarchy: with one of v1 left, that wall is gone."""
-        part = f"/{FLEET}/{name_of(attempt)}/"
-        return all(part in f"{where.get(name, '')}/" for name in self._hierarchies)
+        """In every hierarchy: with one of v1 left, that wall is gone. Not by its name alone: who
+        may make cgroups can call one elsewhere as its own."""
+        name = name_of(attempt)
+        return all(
+            f"{where.get(each, '')}/".startswith(f"{fleet}/{name}/")
+            for each, fleet in self._places.items()
+        )
 
     def toll(self, attempt: Attempt, *, failed: bool) -> Toll:
         leaf = self._leaves.get(attempt)

@@ -13,6 +13,7 @@ from paddock.cgroups.mounts import UNIFIED
 from paddock.cgroups.protection import kept_bytes, protect
 from paddock.cgroups.v1 import Group1
 from paddock.cgroups.v2 import Group2
+from paddock.drivers.attempts import note_in
 from paddock.drivers.local.containment import Containment
 from paddock.drivers.local.containment.cgroup import CgroupContainment
 from paddock.drivers.local.containment.none import NoContainment
@@ -72,7 +73,7 @@ def _move_in(keeper: Path, instance: str) -> Home:
 
 def read_home(keeper: Path) -> Home | None:
     try:
-        found = json.loads((keeper / RECORD).read_text(encoding="utf-8"))
+        found = json.loads(note_in(keeper / RECORD))
         directories = {str(name): str(path) for name, path in found["directories"].items()}
         group = Group2(directories[UNIFIED]) if found["version"] == 2 else Group1(directories)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):

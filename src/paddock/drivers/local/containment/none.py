@@ -59,6 +59,9 @@ class NoContainment:
     def pids(self, attempt: Attempt) -> frozenset[int]:  # noqa: ARG002
         return frozenset()
 
+    def partly(self, attempt: Attempt, turn: int) -> frozenset[int]:  # noqa: ARG002
+        return frozenset()
+
     def is_inside(self, attempt: Attempt, where: Mapping[str, str]) -> bool:  # noqa: ARG002
         return False
 

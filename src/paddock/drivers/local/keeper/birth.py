@@ -86,7 +86,13 @@ def detach(log: str) -> None:
     os.setpgid(0, 0)
     os.chdir("/")
     null = os.open("/dev/null", os.O_RDWR)
-    out = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        # Not waiting: somebody may have laid a pipe there, and its agents need a keeper more than
+        # that needs a log.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+        out = os.open(log, flags, 0o600)
+    except OSError:
+        out = os.dup(null)
     os.dup2(null, 0)
     os.dup2(out, 1)
     os.dup2(out, 2)

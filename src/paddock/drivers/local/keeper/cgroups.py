@@ -95,7 +95,7 @@ def _mounts(mountinfo: str) -> list[tuple[set[str], str, str]]:
     found = []
     for line in _lines(mountinfo):
         before, _, after = line.partition(" - ")
-        fields, kind = before.split(), after.split()
+        fields, kind = before.split(" "), after.split(" ")
         if len(fields) < 5 or len(kind) < 3 or kind[0] not in ("cgroup", VERSION_2):
             continue
         has = {VERSION_2} if kind[0] == VERSION_2 else set(kind[2].split(","))
@@ -109,7 +109,7 @@ def _plain(path: str) -> str:
 
 def _lines(path: str) -> list[str]:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.read().splitlines()
+        with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+            return file.read().split("\n")  # not splitlines(): names hold any sign but that
     except OSError:
         return []

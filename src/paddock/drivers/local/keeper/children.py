@@ -1,7 +1,7 @@
 """Attempts as the keeper knows them: spawned through the shim, reaped with `wait4`, forgotten."""
 
 # pathlib would cost 1.4 MB and contextlib 0.6 MB of memory.
-# ruff: noqa: PTH108, PTH123
+# ruff: noqa: PTH108
 from __future__ import annotations
 
 import errno
@@ -141,7 +141,6 @@ class Children:
         self._directory = directory
         self._journal = journal
         self._spawned = 0
-        self._ended_count = 0
 
     def spawn(self, order: Order) -> Attempt:
         """The same attempt twice is one attempt: the answer is what became of the first."""
@@ -171,6 +170,8 @@ class Children:
             self._by_pid[attempt.pid] = self._starting[attempt.pid] = attempt
             process = look_at(attempt.pid)  # not reaped, so it is there, if only as a zombie
             attempt.start = process.start if process else 0
+            # Should we die, and the daemon too: nobody else knows which of its processes it is.
+            self._journal.add(attempt.record(), self.endings)
         order.slim()
         return attempt
 
@@ -258,14 +259,13 @@ class Children:
             self._haunted.remove(attempt)
         if attempt.outlet is not None:
             attempt.outlet.close()
-        self._ended_count -= 1
-        self._journal.forgot(self._ended_count, self.endings)
+        self._journal.forgot(len(self.attempts), self.endings)
         return True
 
     def endings(self) -> list[Message]:
-        """What the journal holds: how they ended, and why those that have not are being killed."""
-        known = self.attempts.values()
-        return [one.record() for one in known if one.stop is not None or not one.is_alive]
+        """What the journal holds: how they ended; of those that have not, which process it is, and
+        why it is being killed."""
+        return [attempt.record() for attempt in self.attempts.values()]
 
     def leads(self) -> Leads:
         leads = Leads(os.getpid())
@@ -303,7 +303,6 @@ class Children:
 
     def _ended(self, attempt: Attempt) -> None:
         attempt.ended_at = time.time()
-        self._ended_count += 1
         self._journal.add(attempt.record(), self.endings)
         self.changed.append(attempt)
 
@@ -365,9 +364,14 @@ def why_not(error: OSError | ValueError) -> str:
 
 def take_report(path: str) -> shim.Report:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read(4096)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return shim.Report("")
+    try:
+        text = os.read(descriptor, 4096).decode("utf-8", "replace")
         os.unlink(path)
     except OSError:
         text = ""
+    finally:
+        os.close(descriptor)
     return shim.Report(text)

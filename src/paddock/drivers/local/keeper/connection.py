@@ -50,7 +50,9 @@ class Connection:
 
     @property
     def wants_to_write(self) -> bool:
-        return bool(self._out)
+        """Also what is not answered yet: a client that then reads all of it at once says nothing
+        more, and nobody would come back to its other questions."""
+        return bool(self._out or self.heard)
 
     @property
     def wants_to_read(self) -> bool:

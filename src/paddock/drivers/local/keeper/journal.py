@@ -1,13 +1,16 @@
-"""The journal: how attempts ended, until the daemon has it. Outlives the keeper.
+"""The journal: that attempts began and how they ended, until the daemon has it.
 
-One JSON object a line; the first names the keeper and the boot. A torn line is skipped by readers.
+It outlives the keeper. One JSON object a line; the first names the keeper and the boot. A torn
+line is skipped by readers.
 """
 
 # pathlib would cost 1.4 MB and contextlib 0.6 MB of memory.
-# ruff: noqa: PTH104, PTH123
+# ruff: noqa: PTH104, PTH108, PTH123, SIM105
 from __future__ import annotations
 
+import errno
 import os
+import stat
 
 from .protocol import BadMessage, decode, encode
 
@@ -22,7 +25,7 @@ REWRITE_ABOVE_BYTES = 64 << 10
 
 
 class Journal:
-    """Appends endings. `sync` is apart from `add`: one fsync for all that ended together.
+    """Appends beginnings and endings. `sync` is apart from `add`: one fsync for all of a turn.
 
     With a daemon connected nobody calls `sync`: the daemon commits the ending itself, and an fsync
     of 2 s here would hold up a kill. What is written outlives the keeper without it; only a power
@@ -81,9 +84,10 @@ class Journal:
     def _rewrite(self, records: list[Message]) -> None:
         self.close()
         fresh = self._path + ".new"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         text = b"".join(encode(record) for record in [self._header, *records])
         try:
+            _remove(fresh)  # of one that was killed; or an agent's pipe, in which we would wait
             self._descriptor = os.open(fresh, flags, 0o600)
             self._whole = os.write(self._descriptor, text) == len(text)
             os.rename(fresh, self._path)
@@ -96,10 +100,16 @@ class Journal:
 def read_journal(path: str) -> list[Message]:
     """All whole lines, the header first; nothing if there is no journal."""
     try:
-        with open(path, "rb") as file:
-            lines = file.read().split(b"\n")
-    except FileNotFoundError:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ELOOP):
+            return []
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
         return []
+    with open(descriptor, "rb") as file:
+        lines = file.read().split(b"\n")
     records = []
     for line in lines:
         try:
@@ -107,3 +117,10 @@ def read_journal(path: str) -> list[Message]:
         except BadMessage:
             continue
     return records
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass

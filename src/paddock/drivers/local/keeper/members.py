@@ -223,9 +223,16 @@ def harm_of(pid: int, number: int) -> str | None:
     """
     if read_link(pid, "exe").rpartition("/")[2].startswith("node"):
         return "it is a Node program"
-    masks = dict(line.split(b":\t", 1) for line in read_proc(pid, "status").splitlines()[1:])
-    heeded = int(masks.get(b"SigIgn", b"0"), 16) | int(masks.get(b"SigCgt", b"0"), 16)
+    heeded = heeded_in(read_proc(pid, "status"))
     return None if heeded >> (number - 1) & 1 else "it would die of it"
+
+
+def heeded_in(status: bytes) -> int:
+    """The signals that are ignored or caught, a bit each. A program chooses its own name, which is
+    the first line: a carriage return in it must not look like another."""
+    lines = (line.partition(b":\t") for line in status.split(b"\n")[1:])
+    masks = {name: mask for name, _, mask in lines if name in (b"SigIgn", b"SigCgt")}
+    return int(masks.get(b"SigIgn") or b"0", 16) | int(masks.get(b"SigCgt") or b"0", 16)
 
 
 def read_link(pid: int, name: str) -> str:

@@ -27,7 +27,8 @@ FLAGS = os.SPLICE_F_MOVE | os.SPLICE_F_NONBLOCK
 def move(fifo_fd: int, segment_fd: int, most_bytes: int) -> int:
     """What lies in the FIFO, to the end of the file; how many bytes that were. Never waits.
 
-    The file must not be open with O_APPEND: the kernel refuses to splice into it.
+    On a disk that fills up in the middle what was moved counts: the error comes the next time. The
+    file must not be open with O_APPEND: the kernel refuses to splice into it.
     """
     end = os.fstat(segment_fd).st_size
     moved = 0
@@ -40,6 +41,8 @@ def move(fifo_fd: int, segment_fd: int, most_bytes: int) -> int:
             break
         except OSError as error:
             if error.errno != errno.EINVAL:
+                if moved:
+                    break
                 raise
             count = _copy(fifo_fd, segment_fd, end + moved, most_bytes - moved)
         if count == 0:

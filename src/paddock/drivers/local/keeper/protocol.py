@@ -28,6 +28,7 @@ MAX_MESSAGE_BYTES = 4 << 20
 MAX_ID_LENGTH = 200
 MAX_REASON_LENGTH = 1000
 MAX_IDENTITIES = 1000
+MAX_PID = (1 << 31) - 1  # more is no pid, and no call of the kernel takes it
 # A user without rights may have 64 MiB of pipes; above that all their new pipes, also those of
 # their shells, are small. 300 agents at 128 KiB stay well below; the daemon may ask for others.
 DEFAULT_PIPE_BYTES = 128 << 10
@@ -108,14 +109,14 @@ class Order:
             raise Refused("bad_request", "argv: a command is wanted, not beginning with '-'")
         self.env = _environment(asked)
         self.env.setdefault(MARK, self.attempt)
-        self.cwd = _path(asked, "cwd")
-        self.fifo = _path(asked, "fifo")
-        self.segment = _path(asked, "segment")
+        self.cwd = path_of(asked, "cwd")
+        self.fifo = path_of(asked, "fifo")
+        self.segment = path_of(asked, "segment")
         self.cap_bytes = number(asked, "cap_bytes", low=0)
         self.pipe_bytes = number(asked, "pipe_bytes", low=0, default=DEFAULT_PIPE_BYTES)
         self.cgroups = _texts(asked, "cgroups")
         self.oom_score_adj = _optional(asked, "oom_score_adj", low=-1000, high=1000)
-        self.stdin = _path(asked, "stdin", default="/dev/null")
+        self.stdin = path_of(asked, "stdin", default="/dev/null")
         self.umask = number(asked, "umask", low=0, high=0o777, default=0o022)
         self.nofile = _optional(asked, "nofile", low=3, high=1 << 30)
         # Kept for the daemon that comes after the one that knows it.
@@ -162,7 +163,7 @@ def identities(asked: Message, name: str) -> list[tuple[int, int]]:
     for value in values[:MAX_IDENTITIES]:
         if not isinstance(value, list) or [type(one) for one in value] != [int, int]:
             raise Refused("bad_request", f"{name}: a list of [pid, start] is wanted")
-        if value[0] > 1:
+        if 1 < value[0] <= MAX_PID:
             found.append((value[0], value[1]))
     return found
 
@@ -189,7 +190,7 @@ def _passable(name: str, value: str) -> str:
     return value
 
 
-def _path(asked: Message, name: str, default: str | None = None) -> str:
+def path_of(asked: Message, name: str, default: str | None = None) -> str:
     value = _text(asked, name, default)
     if not value.startswith("/"):
         raise Refused("bad_request", f"{name}: an absolute path is wanted")

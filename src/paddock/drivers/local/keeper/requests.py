@@ -12,7 +12,7 @@ from itertools import islice
 from .children import STARTING
 from .killing import Killing, Killings
 from .members import Census, Process, harm_of, look_at, send, send_each
-from .protocol import VERSION, Order, Refused, attempt_of, identities, number, stop_of
+from .protocol import VERSION, Order, Refused, attempt_of, identities, number, path_of, stop_of
 from .revival import Revival
 
 TYPE_CHECKING = False
@@ -119,11 +119,8 @@ class Requests:
         """Before the daemon writes into a new segment: where the keeper would go on."""
         attempt = self._known(asked)
         if attempt.outlet is not None:
-            path = asked.get("segment")
-            if not isinstance(path, str) or not path.startswith("/") or "\0" in path:
-                raise Refused("bad_request", "segment: an absolute path is wanted")
-            attempt.outlet.segment = path
-            attempt.outlet.cap_bytes = number(asked, "cap_bytes", low=0)
+            path, cap_bytes = path_of(asked, "segment"), number(asked, "cap_bytes", low=0)
+            attempt.outlet.segment, attempt.outlet.cap_bytes = path, cap_bytes
         return {"ok": True}
 
     def _do_members(self, _: Connection, asked: Message) -> Message:
