@@ -113,6 +113,18 @@ def test_gemini_leaves_for_a_long_limit_and_is_queued_until_then(theatre: Theatr
         theatre.house.paddock("kill", "--force", run["id"])
 
 
+@pytest.mark.long
+@pytest.mark.timeout(1500)
+def test_gemini_goes_on_in_its_session_after_a_long_limit(theatre: Theatre) -> None:
+    """The shortest for which it leaves: `make test-agents WHICH=long`."""
+    script = "steps: [{run: echo one >> log}, {rate_limit: 5m10s}, {run: echo two >> log}]"
+    told = theatre.rehearse("gemini", script, within_s=1200)
+    told.check_ended_well(attempts=2)
+    told.check(theatre.read("log") == "one\ntwo\n", "did not go on where it was")
+    story = theatre.story(told.run["id"])
+    told.check("asked to be tried again in 5 min" in story, f"was not understood: {story}")
+
+
 def test_agents_are_rehearsed_as_steps_of_a_run(theatre: Theatre) -> None:
     """Each with a script of its own, and the second is limited: only it goes on later."""
     path = theatre.directory / "fleet.yaml"

@@ -63,9 +63,11 @@ class Theatre:
         path.write_text(text, encoding="utf-8")
         return path
 
-    def rehearse(self, agent: str, script: str, *options: object) -> Performance:
+    def rehearse(
+        self, agent: str, script: str, *options: object, within_s: float = WITHIN_S
+    ) -> Performance:
         with self.rehearsing(agent, script, *options) as performing:
-            return self.ended(performing, agent)
+            return self.ended(performing, agent, within_s=within_s)
 
     @contextmanager
     def rehearsing(
@@ -97,8 +99,10 @@ class Theatre:
             finally:
                 performing.kill()
 
-    def ended(self, performing: subprocess.Popen[str], agent: str) -> Performance:
-        out, _ = performing.communicate(timeout=WITHIN_S)
+    def ended(
+        self, performing: subprocess.Popen[str], agent: str, *, within_s: float = WITHIN_S
+    ) -> Performance:
+        out, _ = performing.communicate(timeout=within_s)
         runs = json.loads(out) if out.strip() else []
         return Performance(agent, performing.returncode, runs, self.said())
 

@@ -18,9 +18,9 @@ from paddock.drivers.fake.driver import FakeDriver
 from paddock.ports import Driver, Guarantees, Recipe
 from paddock.wire.run_request import RunRequest
 from paddock.wire.views import Submit
-from tests.api.test_at_once import USUAL, answer, written
+from tests.api.test_at_once import USUAL
 from tests.kit.desk import ServedDesk, look_around
-from tests.kit.raw_http import connect
+from tests.kit.raw_http import connect, next_answer, submission
 from tests.kit.waiting import until
 
 SLEEP = ("sleep=60",)
@@ -57,8 +57,8 @@ def taken(
     desk: ServedDesk, line: socket.socket, order: Submit, more: bytes = b""
 ) -> tuple[RunSpec, Recipe]:
     """What the core and the store were told of it, without what differs every time."""
-    line.sendall(written(order, more))
-    status, said = answer(line)
+    line.sendall(submission(order, more))
+    status, said = next_answer(line)
     assert status == 200, said
     run = said["runs"][0]["id"]
     spec = desk.now(lambda: desk.supervisor.fleet.runs[run].spec)
@@ -201,7 +201,7 @@ def test_a_bad_name_is_declined_whatever_came_before(
     for name in ("", "a b", "../a", "x" * 200):
         found = []
         for more in (b"", USUAL):
-            line.sendall(written(asked(desk, name, {}, {}), more))
-            found.append(answer(line))
+            line.sendall(submission(asked(desk, name, {}, {}), more))
+            found.append(next_answer(line))
         assert found[0] == found[1] and found[0][0] == 400
     assert not any(alike)

@@ -9,7 +9,7 @@ import pytest
 from paddock.client import BadRequest, Client
 from paddock.ports import LedgerEntry, Rollup
 from paddock.storage.rollup import DAY_S, HOUR_S, MINUTE_S, FleetSpan, GroupSpan, packed, put
-from tests.kit.desk import ServedDesk
+from tests.kit.desk import ServedDesk, an_agent
 
 GIB = 1 << 30
 
@@ -85,6 +85,14 @@ def test_groups_and_the_ledger_when_asked_for(desk: ServedDesk, client: Client) 
     assert group.limits_bytes == 4 * GIB and sum(count for _, count in group.peaks) == 3
     [entry] = found.ledger
     assert (entry.kind, entry.verdict) == ("memory", "true")
+
+
+def test_a_group_has_the_name_of_its_last_run(desk: ServedDesk, client: Client) -> None:
+    now_at = fill(desk)
+    for expected in (None, "nightly"):
+        [group] = client.history(since_at=now_at - 5 * DAY_S, groups=True).groups
+        assert group.last_run == expected
+        desk.submit(an_agent("nightly", "sleep=60", group="coder"))
 
 
 def test_more_groups_than_a_page_come_all(desk: ServedDesk, client: Client) -> None:

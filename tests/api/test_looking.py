@@ -102,7 +102,7 @@ def test_memory_is_told_for_each_that_holds_some(desk: ServedDesk, client: Clien
     [view] = client.memory()
     assert (view.name, view.used_bytes, view.limit_bytes) == ("eats", GIB, 2 * GIB)
     assert client.run("eats").memory_bytes == GIB
-    assert view.cpu_s == 0.0, "pretending costs nothing"
+    assert (view.cpu_s, view.processes) == (0.0, 1), "pretending costs nothing"
     assert view.recent_bytes == (), "nobody asked for it"
 
 

@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from paddock.cli.main import main
+from paddock.cluster.tiers import OTHER
+from paddock.config.cluster_settings import TIERS
+from paddock.config.layers import load_settings
 from tests.kit.desk import ServedDesk
 from tests.kit.past import GROUPS, a_past
 
@@ -207,3 +211,51 @@ def test_what_cannot_be_is_refused_in_one_line(
 ) -> None:
     code, _, err = report(*words)
     assert code != 0 and told in err and len(err.strip().splitlines()) == 1
+
+
+# -- tiers of a cluster ---------------------------------------------------------------------------
+
+
+def test_the_advice_by_role_is_shown_as_tiers_ready_to_be_written(
+    report: Any, desk: ServedDesk
+) -> None:
+    a_past(desk.store, days=60, now_at=time.time())
+    code, out, _ = report("--tiers")
+    assert code == 0
+    shown = out[out.index("kubernetes:\n  tiers:\n") :]
+    tiers = yaml.safe_load(shown)["kubernetes"]["tiers"]
+    assert [tier["role"] for tier in tiers] == ["implement", "review"]
+    code, out, _ = report("--json")
+    told = {one["role"]: one for one in json.loads(out)["tiers"]}
+    assert told["review"]["change"] == "lower" and told["review"]["confidence"] == "high"
+    assert told["review"]["groups"] == ["coder/web/review"]
+
+
+def test_it_is_written_into_the_users_file_and_counts_from_then_on(
+    report: Any, desk: ServedDesk, tmp_path: Path
+) -> None:
+    a_past(desk.store, days=60, now_at=time.time())
+    file = tmp_path / "config/paddock/config.yaml"
+    file.parent.mkdir(parents=True)
+    said = "# mine\nkubernetes:\n  image: agents:1  # ours\n"
+    file.write_text(said, encoding="utf-8")
+    code, _, err = report("--tiers", "--write")
+    assert code == 0 and f"{file}: kubernetes.tiers: [" in err
+    text = file.read_text(encoding="utf-8")
+    assert text.startswith("# mine\n") and "image: agents:1  # ours" in text
+    tiers = load_settings(None)[TIERS]
+    assert [tier.role for tier in tiers] == ["implement", "review"]
+    assert all(tier.memory_limit_bytes < OTHER.memory_limit_bytes for tier in tiers)
+    code, out, _ = report("--tiers")
+    assert code == 0 and "The tiers stay as they are: all of them fit." in out
+    code, _, err = report("--tiers", "--write")
+    assert code == 3 and "nothing is written" in err
+    assert file.read_text(encoding="utf-8") == text
+
+
+def test_without_history_there_is_nothing_to_write(report: Any) -> None:
+    code, out, _ = report("--tiers")
+    assert code == 0 and "no run of a role that is known has ended" in out
+    assert report("--tiers", "--write")[0] == 3
+    code, _, err = report("--write")
+    assert code == 2 and "--write: found without --tiers" in err

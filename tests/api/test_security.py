@@ -62,6 +62,27 @@ def test_another_user_is_not_answered_even_when_the_directory_is_open(tmp_path: 
             assert client.status().driver == "fake"
 
 
+PEERS = """
+import os, socket, sys
+from paddock.api.security import may_ask
+ours, theirs = socket.socketpair(socket.AF_UNIX)  # of root
+print(may_ask(ours))
+os.setresuid(65534, 65534, 0)
+print(may_ask(ours))
+mine, _ = socket.socketpair(socket.AF_UNIX)  # of nobody
+os.setresuid(0, 0, 0)
+os.setresuid(65533, 65533, 65533)
+print(may_ask(mine))
+"""
+
+
+@needs_root
+def test_root_is_answered_by_everybodys_daemon_and_others_are_not() -> None:
+    command = [sys.executable, "-c", PEERS]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["True", "True", "False"]
+
+
 def test_the_socket_is_for_its_owner_only(desk: ServedDesk) -> None:
     mode = desk.places.socket.stat().st_mode
     assert stat.S_ISSOCK(mode) and stat.S_IMODE(mode) == 0o600

@@ -1,12 +1,16 @@
 """Every command explains itself with an example, and speaks JSON to scripts."""
 
 import re
+from typing import get_args
 
 import pytest
 
+from paddock.cli import run_options
 from paddock.cli.exits import ExitCode
 from paddock.cli.main import COMMANDS, main
+from paddock.config import settings
 from paddock.wire.run_fields import RUN_KINDS
+from paddock.wire.run_request import DriverWord
 from tests.architecture.source import PROJECT
 
 
@@ -57,3 +61,7 @@ def test_every_key_of_a_run_is_an_option_too(capsys: pytest.CaptureFixture[str])
     other = ("steps", "command", "arguments", "any_size")
     keys = [key.replace("_", "-") for key in RUN_KINDS if key not in other] + ["yes"]
     assert [key for key in keys if f"--{key} " not in shown] == []
+
+
+def test_a_driver_is_called_the_same_everywhere() -> None:
+    assert settings.DRIVERS == run_options.DRIVERS == get_args(DriverWord)

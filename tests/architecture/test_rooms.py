@@ -1,8 +1,11 @@
 """The house: every room is there, says what it is for, and imports only downwards."""
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.architecture.source import PACKAGE, PROJECT, imported, modules, short, tree
@@ -30,6 +33,52 @@ def test_imports_point_down() -> None:
         [lint, "--no-cache"], cwd=PROJECT, capture_output=True, text=True, check=False
     )
     assert found.returncode == 0, found.stdout
+
+
+def rooms_known_to(room: Path) -> set[str]:
+    """Other rooms that its modules import, wherever in a file that is said."""
+    found = {
+        name for path in ([room] if room.suffix else modules(room)) for name in _rooms_in(path)
+    }
+    return found - {room.stem}
+
+
+def _rooms_in(path: Path) -> Iterator[str]:
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            module = str(node.module)
+            names = [f"{module}.{one.name}" for one in node.names]
+        elif isinstance(node, ast.Import):
+            names = [one.name for one in node.names]
+        else:
+            continue
+        parts = (name.split(".") for name in names if name.startswith("paddock."))
+        yield from (part[1] for part in parts if part[1] != "__version__")
+
+
+def test_the_table_of_rooms_says_what_each_imports() -> None:
+    page = (PROJECT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    told = {
+        door.strip("/"): set(knows.split()) - {"–"}
+        for door, knows in re.findall(r"^\| `([\w./]+)` \| .* \| ([^|]*) \|$", page, re.MULTILINE)
+    }
+    doors = {room for room in ROOMS if "/" not in room} | {"ports.py"}
+    assert set(told) == doors
+    assert told == {door: rooms_known_to(PACKAGE / door) for door in doors}
+
+
+def test_no_room_is_left_out_of_a_contract_about_all_of_them() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))
+    contracts = {one["name"]: one for one in project["tool"]["importlinter"]["contracts"]}
+    everybody = {f"paddock.{room}" for room in [*ROOMS, "ports"] if "/" not in room}
+    screens = {"paddock.client", "paddock.tui", "paddock.web"}
+    for name, key, but in (
+        ("The dashboards know only the client", "forbidden_modules", screens),
+        ("The core imports nothing of paddock", "forbidden_modules", {"paddock.core"}),
+        ("agent imports nothing of paddock", "forbidden_modules", {"paddock.agent"}),
+        ("Nothing imports agent", "source_modules", {"paddock.agent"}),
+    ):
+        assert set(contracts[name][key]) == everybody - but, name
 
 
 def test_every_module_opens_with_one_line_that_says_what_it_is_for() -> None:

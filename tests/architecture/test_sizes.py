@@ -1,24 +1,44 @@
 """Files and functions stay small enough to read at once."""
 
-from tests.architecture.source import PACKAGE, code_lines, functions, lines, modules, short
+from pathlib import Path
+
+from tests.architecture.source import (
+    PACKAGE,
+    PROJECT,
+    code_lines,
+    functions,
+    lines,
+    modules,
+    short,
+)
 
 LONGEST_FILE = 400
-LONGEST_FUNCTION = 50
+LONGEST_TEST = 450  # a few cases more of the same are no reason to split one
+LONGEST_FUNCTION = 45
 # Lines of code, without comments and docstrings. The aim was about 2,000; all decisions, and what
 # two reviews asked of them, took 3,050; runs in steps 100 more, waiting for a workspace 40, runs
 # that live on other machines 20, bursts that wait for each other 60. Above this nobody can know the
 # core as a whole any more.
-LARGEST_CORE = 3490
+LARGEST_CORE = 3550
+
+
+def everything() -> list[Path]:
+    """Tests and benchmarks are read as often as what they are about."""
+    return [path for room in ("src", "tests", "bench") for path in modules(PROJECT / room)]
+
+
+def _most(path: Path) -> int:
+    return LONGEST_FILE if PACKAGE in path.parents else LONGEST_TEST
 
 
 def test_no_file_is_too_long() -> None:
-    too_long = {short(path): lines(path) for path in modules() if lines(path) > LONGEST_FILE}
-    assert too_long == {}, f"split these (at most {LONGEST_FILE} lines)"
+    too_long = {short(path): lines(path) for path in everything() if lines(path) > _most(path)}
+    assert too_long == {}, f"split these (at most {LONGEST_FILE} lines, {LONGEST_TEST} of a test)"
 
 
 def test_no_function_is_too_long() -> None:
     too_long = {}
-    for path in modules():
+    for path in everything():
         for function in functions(path):
             length = (function.end_lineno or function.lineno) - function.lineno + 1
             if length > LONGEST_FUNCTION:

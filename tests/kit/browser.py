@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
@@ -60,6 +61,11 @@ class Dashboard:
     @property
     def address(self) -> str:
         return self.link.partition("/?")[0]
+
+    @property
+    def top(self) -> str:
+        """The path below which everything lies."""
+        return urlsplit(self.address).path
 
     @property
     def port(self) -> int:

@@ -10,11 +10,11 @@ import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from paddock.bench.ceiling import JOIN
-from paddock.cgroups.group import Group, Walls
+from paddock.bench import ceiling
+from paddock.cgroups.group import Group
 from paddock.cgroups.mounts import UNIFIED, directories_of, top_of
 from paddock.cgroups.use import held_bytes
 from paddock.cgroups.v1 import WANTED, Group1
@@ -26,18 +26,13 @@ MIB = 2**20
 AGENTS = Path(__file__).parent / "agents"
 
 
-class Ceiling:
-    def __init__(self, group: Group, limit_bytes: int) -> None:
-        self.group = group
-        self.limit_bytes = limit_bytes
-        self.inside = group.child("inside")
-        self.inside.ensure()
-        self._neighbour: subprocess.Popen[str] | None = None
+class Ceiling(ceiling.Ceiling):
+    """With a neighbour. Whatever is left in the end is somebody's fault, and not ended."""
 
-    @property
-    def join(self) -> tuple[str, ...]:
-        """What to put before a command that is to run in here."""
-        return ("/bin/sh", "-c", JOIN, " ".join(self.inside.procs))
+    def __init__(self, group: Group, limit_bytes: int) -> None:
+        super().__init__(group, limit_bytes)
+        self._neighbour: subprocess.Popen[str] | None = None
+        self._held_mb = 0
 
     def used_bytes(self) -> int:
         """As the daemon's probe counts it."""
@@ -62,17 +57,21 @@ class Ceiling:
         assert neighbour.stdout.readline() == f"{megabytes}\n", "the neighbour was killed"
         self._held_mb = megabytes
 
-    _held_mb = 0
-
     def _start_neighbour(self) -> subprocess.Popen[str]:
         ballast = [sys.executable, "-I", "-S", str(AGENTS / "ballast.py")]
         pipe = subprocess.PIPE
         return subprocess.Popen([*self.join, *ballast], stdin=pipe, stdout=pipe, text=True)
 
+    def let_go(self) -> None:
+        """The neighbour leaves, with all it held; also one that the kernel has ended."""
+        neighbour, self._neighbour, self._held_mb = self._neighbour, None, 0
+        if neighbour is not None:
+            neighbour.kill()
+            with suppress(BrokenPipeError):
+                neighbour.communicate(timeout=30)
+
     def end(self) -> None:
-        if self._neighbour is not None:
-            self._neighbour.kill()
-            self._neighbour.communicate(timeout=30)
+        self.let_go()
         # Processes that others left behind may still be leaving.
         until(self.group.remove, within_s=30)
 
@@ -80,18 +79,8 @@ class Ceiling:
 @contextmanager
 def a_ceiling(limit_bytes: int) -> Iterator[Ceiling]:
     group = fresh_group(f"paddock-test-{secrets.token_hex(6)}")
-    group.make()
-    try:
-        group.set(Walls(limit_bytes=limit_bytes))
-        group.hand_down()
-        ceiling = Ceiling(group, limit_bytes)
-    except BaseException:
-        group.remove()
-        raise
-    try:
-        yield ceiling
-    finally:
-        ceiling.end()
+    with ceiling.raised(group, limit_bytes, Ceiling) as host:
+        yield host
 
 
 def fresh_group(name: str) -> Group:

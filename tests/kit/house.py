@@ -30,9 +30,19 @@ PADDOCK = [sys.executable, "-P", "-m", "paddock"]
 
 
 class House:
-    def __init__(self, directory: Path, *, config: str = "") -> None:
+    """`state` elsewhere than in the directory; `before` is put before a start of the daemon."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        config: str = "",
+        state: Path | None = None,
+        before: Sequence[str] = (),
+    ) -> None:
         self.home = directory
-        self.places = Places(directory / "state")
+        self.places = Places(state or directory / "state")
+        self.before = before
         # Inherited by daemon, keeper and agents alike: whoever carries it at the end is a leak.
         self.mark = f"test-{uuid.uuid4().hex}"
         self.env = {
@@ -77,7 +87,7 @@ class House:
     # -- the daemon -----------------------------------------------------------------------
 
     def start(self, *words: object) -> None:
-        done = self.paddock("daemon", "start", *words)
+        done = self.paddock("daemon", "start", *words, before=self.before)
         assert done.returncode == 0, done.stderr
 
     def daemon(self) -> dict[str, Any]:
@@ -160,8 +170,8 @@ def _kill(pid: int) -> bool:
 
 
 @contextmanager
-def a_house(directory: Path, *, config: str = "") -> Iterator[House]:
-    house = House(directory, config=config)
+def a_house(directory: Path, *, config: str = "", **more: Any) -> Iterator[House]:
+    house = House(directory, config=config, **more)
     try:
         yield house
         house.go_home()
@@ -186,7 +196,7 @@ def _soon(done: Callable[[], bool]) -> bool:
 
 
 def _left(house: House) -> dict[int, int]:
-    deadline = time.monotonic() + 5.0
+    deadline = time.monotonic() + 30.0  # a browser or a daemon takes its time on a loaded machine
     while (left := house.processes()) and time.monotonic() < deadline:
         time.sleep(0.02)
     return left

@@ -101,7 +101,7 @@ class Promises:
     def _note(self, event: Event) -> None:
         if isinstance(event, Sampled):
             self._used.update(event.used)
-        live = {run.attempt for run in self.fleet.live_runs()}
+        live = {run.attempt for run in self.fleet.live_runs() if not run.spec.away}
         self._used = {attempt: used for attempt, used in self._used.items() if attempt in live}
         for change in self.fleet.changes:
             if isinstance(change.run.state, Ended):
@@ -189,11 +189,14 @@ class Promises:
                 assert action.because, "stopped without a reason"
 
     def _starts_fit(self, actions: list[Action]) -> None:
-        """Memory is never oversold: both sums hold after a step that starts anything."""
-        started = [action for action in actions if isinstance(action, StartAttempt)]
+        """Memory is never oversold: both sums hold after a step that starts anything here."""
+        fleet, policy, host = self.fleet, self.fleet.policy, self.fleet.host
+        starts = [action for action in actions if isinstance(action, StartAttempt)]
+        assert not starts or policy.max_agents != 0, "started while the fleet is halted"
+        started = [each for each in starts if not fleet.runs[each.attempt.run].spec.away]
         if not started:
             return
-        fleet, policy, host = self.fleet, self.fleet.policy, self.fleet.host
+        here = [run for run in fleet.live_runs() if not run.spec.away]
         assert host is not None and host.available_bytes is not None, "started blindly"
         assert fleet.ladder.rung < Rung.QUEUE, "started under pressure"
         for action in started:
@@ -201,10 +204,10 @@ class Promises:
             low = run.priority is Priority.LOW
             assert not (low and fleet.ladder.rung >= Rung.SKIP_LOW), "a low one under pressure"
             assert action.limit_bytes == run.limit_bytes <= policy.wall_bytes
-        assert policy.max_agents is None or len(fleet.live) <= policy.max_agents, "too many"
+        assert policy.max_agents is None or len(here) <= policy.max_agents, "too many"
         used = sum(self._used.values())
         if policy.admission is Admission.GUARANTEED:
-            limits = {run.attempt: _limit(run) for run in fleet.live_runs()}
+            limits = {run.attempt: _limit(run) for run in here}
             held = sum(max(limit, self._used.get(a, 0)) for a, limit in limits.items())
         else:
             held = fleet.demand.expected_bytes
@@ -217,6 +220,8 @@ class Promises:
         for change in self.fleet.changes:
             if not _preempted(change):
                 continue
+            away = change.run.spec.away and not isinstance(event, StopFound)
+            assert not away, f"{change.run.id} gives way, and has no memory of this host"
             if isinstance(event, Sampled) and self.fleet.ladder.rung >= Rung.PREEMPT:
                 continue  # for the host, not for another run
             if isinstance(event, StopFound):
@@ -270,7 +275,11 @@ class Promises:
     def _nobody_is_overlooked(self) -> None:
         """Whatever shortcuts the scheduler takes, nobody who could start is left standing."""
         fleet, policy = self.fleet, self.fleet.policy
-        full = policy.max_agents is not None and len(fleet.live) >= policy.max_agents
+        if fleet.host is not None and policy.max_agents != 0:
+            left = list(fleet.outbound.in_order(ageing_s=policy.ageing_s))
+            assert left == [], f"{left} wait for nothing of this host"
+        here = sum(not run.spec.away for run in fleet.live_runs())
+        full = policy.max_agents is not None and here >= policy.max_agents
         if full or fleet.ladder.rung >= Rung.QUEUE:
             return
         above = Priority.LOW if fleet.ladder.rung >= Rung.SKIP_LOW else None

@@ -9,7 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
+
 from paddock.client.reaching import reachable
+from paddock.wire.views import Submit
 
 
 class Answer(NamedTuple):
@@ -24,6 +27,26 @@ class Answer(NamedTuple):
     @property
     def message(self) -> str:
         return str(self.json["message"])
+
+
+def submission(order: Submit | bytes, more: bytes = b"") -> bytes:
+    """As our own client writes it, with what is said in more headers."""
+    body = order if isinstance(order, bytes) else msgspec.json.encode(order)
+    head = b"POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n" % len(body)
+    return head + more + b"\r\n" + body
+
+
+def next_answer(line: socket.socket) -> tuple[int, Any]:
+    """On a connection that stays: to the byte, so that one answer too many is seen."""
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += line.recv(65536)
+    head, _, body = data.partition(b"\r\n\r\n")
+    length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+    while len(body) < length:
+        body += line.recv(65536)
+    assert len(body) == length, "more came than was said"
+    return int(head.split()[1]), json.loads(body)
 
 
 def connect(where: Path | tuple[str, int]) -> socket.socket:

@@ -1,15 +1,13 @@
-"""A generator of fleets in trouble: it aims at live attempts, and tells stale news now and then."""
+"""A generator of fleets in trouble: all that can happen to attempts, hosts and the daemon."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar
 
 from hypothesis import HealthCheck, Phase, Verbosity, settings
 from hypothesis import seed as with_seed
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
     initialize,
     precondition,
     rule,
@@ -17,25 +15,15 @@ from hypothesis.stateful import (
 )
 from msgspec import structs
 
-from paddock.core import explain
-from paddock.core.actions import Action
 from paddock.core.events import (
     AttemptLost,
-    BreakerReset,
-    CancelRequested,
     CheckpointWritten,
     Emptied,
-    Event,
     Exited,
-    FreezeRequested,
-    HeartbeatDeclared,
-    HeartbeatRemoved,
     Host,
     LimitPassed,
     Noticed,
     PlacesFreed,
-    PolicyChanged,
-    PriorityChanged,
     RepositoryWeighed,
     Sampled,
     SpawnFailed,
@@ -44,145 +32,40 @@ from paddock.core.events import (
     StartTakesLonger,
     StopFound,
     Submitted,
-    ThawRequested,
     TimePassed,
 )
 from paddock.core.fleet import Fleet
-from paddock.core.policy import Admission, Policy
+from paddock.core.policy import Policy
 from paddock.core.restore import owed
 from paddock.core.run import (
-    Attempt,
     Ended,
     Exit,
     Outcome,
     Priority,
-    Queued,
     Run,
     RunSpec,
     Starting,
     Stopping,
 )
-from paddock.core.step import AttemptEvent, step
+from paddock.core.step import step
 from paddock.core.units import GIB
-from tests.kit.factories import a_policy, a_spec, with_parts
 from tests.kit.promises import Move
 from tests.kit.yard import Yard
-
-MEMORY = st.sampled_from(["1G", "2G", "3G", "5G", "8G", "12G"])
-GROUPS = st.sampled_from(["a", "b", "c"])
-PRIORITIES = st.sampled_from(Priority)
-EXITS = st.one_of(
-    st.just(Exit(0)),
-    st.just(Exit(1)),
-    st.just(Exit(75)),
-    st.just(Exit(None, signal=9)),
-    st.just(Exit(None, signal=9, oom=True)),
-    st.just(Exit(None, signal=9, oom=True, fleet_oom=True)),
-    st.just(Exit(1, retry_after_s=7.0)),
-    st.just(Exit(1, session_lost=True)),
-    st.just(Exit(0, oom=True)),
-)
-PICK = st.integers(0, 10_000)
-SPECS = st.builds(
-    a_spec,
-    memory=MEMORY,
-    priority=PRIORITIES,
-    group=GROUPS,
-    retries=st.integers(0, 2),
-    steps=st.sampled_from([(), (), ("one", "two"), ("one", "two", "three")]),
-    soft_limit_bytes=st.sampled_from([None, None, 2 * GIB]),
-)
-HOSTS = st.builds(
-    lambda percent, free_gib, stall: Host(
-        _free_bytes(percent, free_gib), percent, 16 * GIB, memory_stall_percent=stall
-    ),
-    st.sampled_from([20.0, 50.0, 72.0, 81.0, 86.0, 86.0, 96.0, None]),
-    st.sampled_from([None, None, 0.1, 3.0]),
-    st.sampled_from([0.0, 0.0, 30.0]),
+from tests.properties.aimed_machine import AimedMachine, some_live, some_starting, some_stopping
+from tests.properties.fleet_strategies import (
+    EXITS,
+    GROUPS,
+    HOSTS,
+    PICK,
+    POLICIES,
+    SPECS,
 )
 
 
-def _free_bytes(percent: float | None, free_gib: float | None) -> int | None:
-    if free_gib is not None:
-        return int(free_gib * GIB)
-    return None if percent is None else int(16 * GIB * (100 - percent) / 100)
-
-
-def a_small_policy(
-    admission: Admission, agents: int | None, times_s: tuple[float, float], keep_ended: int
-) -> Policy:
-    """Small numbers, so that a short life gets everywhere."""
-    min_run_s, ageing_s = times_s
-    policy = a_policy(
-        admission=admission,
-        max_agents=agents,
-        min_run_s=min_run_s,
-        ageing_s=ageing_s,
-        keep_ended=keep_ended,
-        backfill_s=120.0,
-        queue_depth=24,
-    )
-    return with_parts(
-        policy, sizing={"evidence": 2}, timeouts={"evidence": 3}, breaker={"failures": 2}
-    )
-
-
-POLICIES = st.builds(
-    a_small_policy,
-    st.sampled_from(Admission),
-    st.sampled_from([None, 4, 2]),
-    st.tuples(st.sampled_from([0.0, 60.0]), st.sampled_from([3600.0, 600.0, 0.0])),
-    st.sampled_from([3, 1000]),
-)
-
-
-class FleetMachine(RuleBasedStateMachine):
-    """Every step goes through `Promises`; the end of a life is a drain, a replay and a rebirth."""
+class FleetMachine(AimedMachine):
+    """The end of a life is a drain, a replay and a rebirth."""
 
     reached: ClassVar[set[Move]] = set()  # over all lives, for those who ask which moves were seen
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.yard = Yard(sampled=False)
-        self.first_policy = self.yard.fleet.policy
-        self.told: list[tuple[Event, list[Action]]] = []
-        self.reborn = False
-        self.count = 0
-
-    def tell(self, event: Event) -> None:
-        self.told.append((event, self.yard.tell(event)))
-        self._whatever_waits_says_why()
-
-    def _whatever_waits_says_why(self) -> None:
-        for run in self.fleet.runs.values():
-            if isinstance(run.state, Queued):
-                assert len(explain.waiting(self.fleet, run).sentence) > 10
-
-    # -- aiming ---------------------------------------------------------------------------
-
-    @property
-    def fleet(self) -> Fleet:
-        return self.yard.fleet
-
-    def pick(self, number: int, *kinds: type) -> Run | None:
-        runs = [r for r in self.fleet.runs.values() if not kinds or isinstance(r.state, kinds)]
-        return runs[number % len(runs)] if runs else None
-
-    def pick_live(self, number: int) -> Run:
-        live = list(self.fleet.live_runs())
-        return live[number % len(live)]
-
-    def some_live(self) -> bool:
-        return bool(self.fleet.live)
-
-    def some_starting(self) -> bool:
-        return any(isinstance(run.state, Starting) for run in self.fleet.live_runs())
-
-    def some_stopping(self) -> bool:
-        return any(isinstance(run.state, Stopping) for run in self.fleet.live_runs())
-
-    def some_run(self) -> bool:
-        return bool(self.fleet.runs)
 
     # -- what happens ---------------------------------------------------------------------
 
@@ -390,69 +273,6 @@ class FleetMachine(RuleBasedStateMachine):
             at = self.fleet.next_deadline
             if at is not None:
                 self.tell(TimePassed(at))
-
-    # -- what people ask for --------------------------------------------------------------
-
-    @precondition(some_run)
-    @rule(number=PICK, force=st.booleans())
-    def cancel(self, number: int, *, force: bool) -> None:
-        run = self.pick(number)
-        assert run is not None
-        self.tell(CancelRequested(self.yard.now, run.id, force))
-
-    @precondition(some_run)
-    @rule(number=PICK, priority=PRIORITIES)
-    def change_priority(self, number: int, priority: Priority) -> None:
-        run = self.pick(number)
-        assert run is not None
-        self.tell(PriorityChanged(self.yard.now, run.id, priority))
-
-    @precondition(some_live)
-    @rule(number=PICK, thaw=st.booleans())
-    def freeze_or_thaw(self, number: int, *, thaw: bool) -> None:
-        request = ThawRequested if thaw else FreezeRequested
-        self.tell(request(self.yard.now, self.pick_live(number).id))
-
-    @rule(group=GROUPS)
-    def reset_breaker(self, group: str) -> None:
-        self.tell(BreakerReset(self.yard.now, group))
-
-    @rule(name=st.sampled_from(["h1", "h2"]), every_s=st.sampled_from([30.0, 600.0]), memory=MEMORY)
-    def declare_heartbeat(self, name: str, every_s: float, memory: str) -> None:
-        self.count += 1
-        if name not in self.fleet.heartbeats:
-            name = f"{name}-{self.count}"
-        template = a_spec(name, memory=memory, group="beat")
-        self.tell(HeartbeatDeclared(self.yard.now, template, every_s))
-
-    @rule(number=PICK)
-    def remove_heartbeat(self, number: int) -> None:
-        names = [*self.fleet.heartbeats, "nobody"]
-        self.tell(HeartbeatRemoved(self.yard.now, names[number % len(names)]))
-
-    @rule(reserve_gib=st.integers(1, 12), policy=POLICIES)
-    def change_policy(self, reserve_gib: int, policy: Policy) -> None:
-        changed = replace(policy, reserve_bytes=reserve_gib * GIB)
-        self.tell(PolicyChanged(self.yard.now, changed))
-
-    # -- old news -------------------------------------------------------------------------
-
-    @precondition(some_run)
-    @rule(number=PICK, back=st.integers(1, 2), ended=EXITS)
-    def stale_exit_is_told(self, number: int, back: int, ended: Exit) -> None:
-        run = self.pick(number)
-        assert run is not None
-        self.tell(Exited(self.yard.now, Attempt(run.id, run.attempts - back), ended))
-
-    @rule(number=PICK)
-    def unknown_attempt_ends(self, number: int) -> None:
-        self.tell(Exited(self.yard.now, Attempt(f"nobody{number}", 1), Exit(0)))
-
-    @rule(number=PICK)
-    def an_old_event_is_told_again(self, number: int) -> None:
-        old = [event for event, _ in self.told if isinstance(event, AttemptEvent)]
-        if old:
-            self.tell(structs.replace(old[number % len(old)], at=self.yard.now))
 
     # -- the daemon dies ------------------------------------------------------------------
 

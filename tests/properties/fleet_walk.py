@@ -14,7 +14,9 @@ from paddock.core.policy import Admission, Policy
 from paddock.core.run import Exit, Priority, RunSpec
 from paddock.core.units import GIB
 from tests.kit.factories import a_spec
-from tests.properties.fleet_machine import FleetMachine, a_small_policy
+from tests.properties.aimed_machine import some_live, some_starting
+from tests.properties.fleet_machine import FleetMachine
+from tests.properties.fleet_strategies import a_small_policy
 
 EXITS = (
     Exit(0), Exit(0), Exit(0), Exit(1), Exit(75), Exit(None, signal=9, oom=True),
@@ -36,7 +38,7 @@ class Walk:
         happenings = self._happenings()
         for _ in range(steps):
             happens = self.draw.choice(happenings)
-            if self.machine.some_live() or happens in happenings[:4]:
+            if some_live(self.machine) or happens in happenings[:4]:
                 happens()
         self.machine.teardown()
 
@@ -95,7 +97,7 @@ class Walk:
         ]
 
     def _confirm(self) -> None:
-        if self.machine.some_starting():
+        if some_starting(self.machine):
             self.machine.start_is_confirmed(self._number())
 
 

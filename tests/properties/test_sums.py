@@ -72,7 +72,7 @@ class DemandMachine(RuleBasedStateMachine):
         name = self.pick(number)
         group, limit, _ = self.held[name]
         self.held[name] = (group, limit, used)
-        self.demand.use(name, used)
+        self.demand.use(name, used, at=0.0)
 
     @precondition(some_held)
     @rule(number=st.integers(0, 99))
@@ -127,7 +127,7 @@ class DemandMachine(RuleBasedStateMachine):
         self.demand.leave(name)
         assert self.demand.expected_bytes == pytest.approx(without, rel=1e-6, abs=2)
         self.demand.enter(name, group=group, limit_bytes=limit)
-        self.demand.use(name, used)
+        self.demand.use(name, used, at=0.0)
         if not young:
             self.demand.settle(name)
 

@@ -8,11 +8,11 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from textual.pilot import Pilot
 
-from paddock.client import Record
+from paddock.client import AsyncClient, Record
 from paddock.client.faces import Places
 from paddock.tui.app import Top
 from paddock.tui.cells import UNICODE
@@ -35,7 +35,11 @@ class Stage:
         return "\n".join(strip.text.rstrip() for strip in strips)
 
     async def press(self, *keys: str) -> None:
-        await self.pilot.press(*keys)
+        """Each is acted upon before the next. By itself the pilot goes on once the process has
+        nothing to do, or after a second: a thousand agents in it are never done by then."""
+        for key in keys:
+            await self.pilot.press(key)
+            await self.pilot.pause(0)
 
     async def shows(self, *texts: str) -> str:
         await self.until(lambda: all(text in self.text() for text in texts), texts)
@@ -58,12 +62,20 @@ class Stage:
 
 @asynccontextmanager
 async def staged(
-    where: ServedDesk | Places, *, size: tuple[int, int] = (80, 24), log_lines: int = 2000
+    where: ServedDesk | Places | StillClient,
+    *,
+    size: tuple[int, int] = (80, 24),
+    log_lines: int = 2000,
 ) -> AsyncIterator[Stage]:
-    places = where.places if isinstance(where, ServedDesk) else where
-    app = Top(places, log_lines=log_lines, signs=UNICODE)
+    app = Top(_client_of(where), log_lines=log_lines, signs=UNICODE)
     async with app.run_test(size=size) as pilot:
         yield Stage(app, pilot)
+
+
+def _client_of(where: ServedDesk | Places | StillClient) -> AsyncClient:
+    if isinstance(where, StillClient):
+        return cast(AsyncClient, where)
+    return AsyncClient(where.places if isinstance(where, ServedDesk) else where)
 
 
 def on_stage(scenario: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -76,23 +88,23 @@ class StillClient:
     def __init__(
         self, status: v.StatusView, runs: list[v.RunView], ended: list[v.RunView], log: bytes = b""
     ) -> None:
-        self._status, self._runs, self._ended, self._log = status, runs, ended, log
+        self.now, self.live, self.ended, self.written = status, runs, ended, log
         self.curves: dict[str, tuple[int, ...]] = {}
 
     async def status(self) -> v.StatusView:
-        return self._status
+        return self.now
 
     async def runs(self, **wanted: Any) -> list[v.RunView]:
-        return self._ended if wanted.get("state") == "ended" else self._runs
+        return self.ended if wanted.get("state") == "ended" else self.live
 
     async def memory(self, **_: Any) -> list[v.MemoryView]:
         from tests.kit.fleet_views import a_memory_view
 
-        live = [run for run in self._runs if run.state != "queued"]
+        live = [run for run in self.live if run.state != "queued"]
         return [a_memory_view(run, recent_bytes=self.curves.get(run.id, ())) for run in live]
 
     async def log_records(self, *_: Any, **__: Any) -> AsyncIterator[Record]:
-        yield Record(0, self._log)
+        yield Record(0, self.written)
         await asyncio.Event().wait()
 
     async def events(self) -> AsyncIterator[v.Happening]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
+from textual.events import MouseScrollUp
+from textual.widget import Widget
+
 from paddock.client import Client
 from tests.kit.desk import ServedDesk, an_agent
 from tests.tui.stage import Stage, on_stage, staged
@@ -181,6 +184,28 @@ def test_the_log_is_followed_searched_and_left(desk: ServedDesk) -> None:
             await stage.shows("F follows", "/29")
             await stage.press("G", "escape", "escape")
             await stage.shows("NAME", "following")
+
+    on_stage(scenario)
+
+
+def test_the_wheel_moves_log_and_list(desk: ServedDesk) -> None:
+    def up(widget: Widget) -> None:
+        widget.post_message(
+            MouseScrollUp(widget, 1, 1, 0, -1, 0, shift=False, meta=False, ctrl=False)
+        )
+
+    async def scenario() -> None:
+        async with staged(desk, log_lines=100) as stage:
+            await one_agent(desk, stage, *[f"print=line {n}" for n in range(300)], "sleep=60")
+            await stage.shows("line 299", "following")
+            up(stage.app.board.log_view)
+            await stage.shows("F follows")
+            await asyncio.to_thread(desk.submit, an_agent("second", "sleep=60"))
+            await stage.shows("second")
+            await stage.press("down")
+            await stage.until(lambda: stage.chosen() == "second")
+            up(stage.app.board.agents)
+            await stage.until(lambda: stage.chosen() == "worker")
 
     on_stage(scenario)
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import pytest
 
-from paddock.client.faces import Places
 from paddock.wire import views as v
 from tests.kit.fleet_views import (
     MIB,
@@ -49,9 +47,9 @@ def a_fleet() -> tuple[list[v.RunView], list[v.RunView]]:
     return live, ended
 
 
-def snapshot(name: str, size: tuple[int, int], places: Places, *keys: str) -> None:
+def snapshot(name: str, size: tuple[int, int], still: StillClient, *keys: str) -> None:
     async def scenario() -> None:
-        async with staged(places, size=size) as stage:
+        async with staged(still, size=size) as stage:
             await stage.until(lambda: stage.app.board.picture.status is not None)
             await stage.press(*keys)
             await same_as_kept(name, stage)
@@ -60,37 +58,29 @@ def snapshot(name: str, size: tuple[int, int], places: Places, *keys: str) -> No
 
 
 @pytest.fixture
-def places(tmp_path: Path) -> Places:
-    return Places(tmp_path)
-
-
-@pytest.fixture
-def still(monkeypatch: pytest.MonkeyPatch) -> StillClient:
+def still() -> StillClient:
     live, ended = a_fleet()
     client = StillClient(a_status_view(), live, ended, LOG)
     for run in live:  # told anew at every look, so that they stay
         client.curves[run.id] = (run.memory_bytes or 0,)
     client.curves[live[0].id] = tuple(n * 30 * MIB for n in range(60))
-    monkeypatch.setattr("paddock.tui.app.AsyncClient", lambda _: client)
     return client
 
 
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.usefixtures("still")
-def test_a_calm_fleet(size: str, places: Places) -> None:
-    snapshot(f"calm-{size}", SIZES[size], places)
+def test_a_calm_fleet(size: str, still: StillClient) -> None:
+    snapshot(f"calm-{size}", SIZES[size], still)
 
 
 @pytest.mark.parametrize("size", ["80x24", "200x50"])
-def test_a_pressed_host(size: str, still: StillClient, places: Places) -> None:
-    still._status = a_pressed_status_view()  # noqa: SLF001
-    snapshot(f"pressed-{size}", SIZES[size], places)
+def test_a_pressed_host(size: str, still: StillClient) -> None:
+    still.now = a_pressed_status_view()
+    snapshot(f"pressed-{size}", SIZES[size], still)
 
 
-def test_nobody_at_all(still: StillClient, places: Places) -> None:
-    still._runs, still._ended, still._log = [], [], b""  # noqa: SLF001
-    still._status = a_status_view(counts={})  # noqa: SLF001
-    snapshot("empty-80x24", SIZES["80x24"], places)
+def test_nobody_at_all() -> None:
+    nobody = StillClient(a_status_view(counts={}), [], [])
+    snapshot("empty-80x24", SIZES["80x24"], nobody)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +94,5 @@ def test_nobody_at_all(still: StillClient, places: Places) -> None:
         ("log-alone", ["enter", "w"]),
     ],
 )
-@pytest.mark.usefixtures("still")
-def test_what_keys_open(name: str, keys: list[str], places: Places) -> None:
-    snapshot(f"{name}-80x24", SIZES["80x24"], places, *keys)
+def test_what_keys_open(name: str, keys: list[str], still: StillClient) -> None:
+    snapshot(f"{name}-80x24", SIZES["80x24"], still, *keys)

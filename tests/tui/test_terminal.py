@@ -104,6 +104,20 @@ def _daemon(house: House) -> dict[str, object]:
         return {}
 
 
+def test_what_is_typed_in_one_breath_is_typed_and_no_command(house: House) -> None:
+    house.start()
+    house.submit(shell("quiet", "sleep 600"), shell("beside", "sleep 600"))
+    with a_terminal(house) as terminal:
+        terminal.run("top")
+        terminal.shows("quiet", "beside", "F1Help")
+        terminal.type("/quiet", "Enter")
+        assert "beside" not in terminal.shows("filter: quiet", "F1Help")
+        terminal.type("Escape")
+        terminal.shows("quiet", "beside")
+        terminal.type("/a/b", "Enter")
+        terminal.shows("filter: a/b")
+
+
 def test_where_there_are_no_colours_none_are_sent(house: House) -> None:
     house.start()
     house.submit(shell("one", r"printf '\033[31mred\033[0m\n'; sleep 600"))

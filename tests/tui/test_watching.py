@@ -112,8 +112,10 @@ def test_a_thousand_agents_can_be_walked_through(desk: ServedDesk) -> None:
         await asyncio.to_thread(desk.submit, *many)
         async with staged(desk) as stage:
             await stage.until(lambda: stage.app.board.agents.count == 1000)
+            first = stage.chosen()
             await stage.press("G")
-            await stage.shows(stage.chosen() or "nobody")
+            await stage.until(lambda: stage.chosen() != first)
+            await stage.until(lambda: (stage.chosen() or "nobody") in stage.text())
             await stage.press("g", "pagedown", "k")
             await stage.press("slash", *"0777", "enter")
             await stage.until(lambda: stage.app.board.agents.count == 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import pty
@@ -11,105 +10,24 @@ import signal
 import subprocess
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from paddock.core.units import format_size
 from tests.kit.browser import a_dashboard
-from tests.kit.house import PADDOCK, is_running, shell
+from tests.kit.house import PADDOCK
 from tests.kit.waiting import until
 from tests.web.conftest import Sight
+from tests.web.looking import (
+    no_scroll_sideways,
+    running,
+    submitted,
+    view_of,
+)
 
 SCRIPT = "<script>window.caught = 1</script><img src=x onerror='window.caught = 2'>"
 LONG = ("a-very-long-name-" * 4)[:64]
 LATE_MS = 30_000
-
-
-def submitted(sight: Sight, name: str, text: str, **more: Any) -> str:
-    return sight.house.submit(shell(name, text, **more)).runs[0].id
-
-
-def running(sight: Sight, name: str, text: str, **more: Any) -> str:
-    run = submitted(sight, name, text, **more)
-    until(lambda: is_running(sight.house, run), within_s=60)
-    return run
-
-
-def view_of(sight: Sight, run: str) -> Any:
-    with sight.house.client() as client:
-        return client.run(run)
-
-
-def no_scroll_sideways(page: Page) -> bool:
-    return bool(page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
-
-
-# -- who gets in ----------------------------------------------------------------------------
-
-
-def test_a_link_works_once_and_leaves_a_cookie_that_no_script_and_no_other_page_gets(
-    sight: Sight,
-) -> None:
-    link = sight.web.link
-    context, page = sight.web.let_in(sight.browser)
-    expect(page.locator("h1")).to_have_text("Overview")
-    assert "token" not in page.url
-    cookie = next(c for c in context.cookies() if c["name"].startswith("paddock_web_"))
-    assert cookie["httpOnly"] and cookie["sameSite"] == "Strict"
-    context.close()
-
-    other = sight.browser.new_context()
-    late = other.new_page()
-    answer = late.goto(link)
-    assert answer and answer.status == 401
-    expect(late.locator("body")).to_contain_text("A link works once")
-    other.close()
-
-
-def asked(sight: Sight, path: str, *, method: str = "GET", **headers: str) -> tuple[int, bytes]:
-    line = http.client.HTTPConnection("127.0.0.1", sight.web.port, timeout=30)
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    try:
-        line.request(method, path, headers=named)
-        answer = line.getresponse()
-        return answer.status, answer.read()
-    finally:
-        line.close()
-
-
-def cookie_of(sight: Sight) -> str:
-    return "; ".join(f"{c['name']}={c['value']}" for c in sight.context.cookies())
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("/", "/agents", "/agents/x", "/workspaces", "/benchmarks", "/capacity", "/report/x"),
-        *("/assets/style.css", "/_nicegui/x", "/_nicegui_ws/socket.io/?EIO=4&transport=polling"),
-        *("/docs", "/openapi.json", "/?token=", "/?token=wrong"),
-    ],
-)
-def test_without_the_cookie_there_is_nothing(sight: Sight, path: str) -> None:
-    status, body = asked(sight, path)
-    assert status == 401
-    assert b"This dashboard is its owner" in body
-
-
-def test_another_name_another_origin_and_a_foreign_websocket_are_refused(sight: Sight) -> None:
-    cookie = cookie_of(sight)
-    here = f"127.0.0.1:{sight.web.port}"
-    assert asked(sight, "/agents", Cookie=cookie)[0] == 200
-    assert asked(sight, "/agents", Cookie=cookie, Host="evil.example")[0] == 421
-    assert asked(sight, "/agents", Cookie=cookie, Origin="http://evil.example")[0] == 403
-    socket_ = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec_WebSocket_Version": "13"}
-    socket_ |= {"Sec_WebSocket_Key": "c3VwZXIgc2VjcmV0IGtleQ=="}
-    way = "/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
-    foreign = socket_ | {"Origin": "http://evil.example"}
-    assert asked(sight, way, Cookie=cookie, **foreign)[0] == 403
-    assert asked(sight, way, Cookie=cookie, **socket_)[0] == 403
-    assert asked(sight, way, **socket_ | {"Origin": f"http://{here}"})[0] == 403
 
 
 # -- looking --------------------------------------------------------------------------------
@@ -342,7 +260,7 @@ def test_a_phone_scrolls_no_page_sideways(sight: Sight) -> None:
 
 
 def test_everything_can_be_reached_by_keys(sight: Sight) -> None:
-    run = running(sight, "by-keys", "sleep 600")
+    run, top = running(sight, "by-keys", "sleep 600"), sight.web.top
     page = sight.open("/agents")
     expect(page.locator("tbody tr", has_text=run)).to_be_visible(timeout=LATE_MS)
     page.keyboard.press("/")
@@ -350,7 +268,7 @@ def test_everything_can_be_reached_by_keys(sight: Sight) -> None:
     expect(page.locator("tbody tr")).to_have_count(1)
     for _ in range(20):
         page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.getAttribute('href')") == f"/agents/{run}":
+        if page.evaluate("document.activeElement.getAttribute('href')") == f"{top}/agents/{run}":
             break
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(run))
@@ -382,7 +300,8 @@ def test_in_a_terminal_enter_prints_another_link_and_ctrl_c_ends_it(sight: Sight
         assert "It works once" in web.stdout.readline()
         os.write(ours, b"\n")
         links.append(web.stdout.readline())
-        assert all(re.match(r"Open http://127\.0\.0\.1:\d+/\?token=\S+$", link) for link in links)
+        shape = r"Open http://127\.0\.0\.1:\d+/[\w-]{22}/\?token=[\w-]{43}$"
+        assert all(re.match(shape, link) for link in links)
         assert links[0] != links[1]
         web.send_signal(signal.SIGINT)
         rest, wrong = web.communicate(timeout=30)

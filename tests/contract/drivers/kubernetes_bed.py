@@ -1,8 +1,9 @@
 """A bed in a cluster: the stand-in with real processes, or a real one where the tests are given it.
 
-PADDOCK_TEST_KUBECONFIG names a kubeconfig; its current namespace is used, and PADDOCK_TEST_IMAGE in
-it, which must have python3 and a shell (python:3-slim unless said). A cluster without volumes of
-its own is told by PADDOCK_TEST_VOLUMES=0.
+PADDOCK_TEST_KUBECONFIG names a kubeconfig. With PADDOCK_TEST_NODES=ours the tests bring the nodes,
+and agents are processes of this machine. Else the kubeconfig's current namespace is used, and
+PADDOCK_TEST_IMAGE in it, which must have python3 and a shell (python:3-slim unless said). A cluster
+without volumes of its own is told by PADDOCK_TEST_VOLUMES=0.
 """
 
 from __future__ import annotations
@@ -19,17 +20,16 @@ from paddock.core.run import Attempt
 from paddock.drivers.kubernetes.driver import KubernetesDriver
 from paddock.drivers.kubernetes.settings import KubernetesSettings
 from tests.contract.drivers.bed import Bed
-from tests.kit.cluster.standin import Cluster
+from tests.kit.cluster.choice import KUBECONFIG, OWN_NODES, a_cluster
 
-KUBECONFIG = os.environ.get("PADDOCK_TEST_KUBECONFIG")
 IMAGE = os.environ.get("PADDOCK_TEST_IMAGE", "python:3-slim")
 AGENT = Path(__file__).parents[2] / "kit" / "agents" / "scripted.py"
 
 
 async def kubernetes(directory: Path) -> Bed:
-    return await (
-        _stand_in(directory) if KUBECONFIG is None else _real(Path(KUBECONFIG), directory)
-    )
+    if KUBECONFIG is None or OWN_NODES:
+        return await _on_our_nodes(directory)
+    return await _real(Path(KUBECONFIG), directory)
 
 
 class Yield:
@@ -45,10 +45,10 @@ class Yield:
         return self._kept.get(attempt, b"")
 
 
-async def _stand_in(directory: Path) -> Bed:
+async def _on_our_nodes(directory: Path) -> Bed:
     volumes = directory / "volumes"
     volumes.mkdir()
-    cluster = Cluster(processes=volumes)
+    cluster = a_cluster(second_s=1.0, processes=volumes)
     api = Api(Where(kubeconfig=cluster.kubeconfig(directory)))
     instance, kept = secrets.token_hex(8), Yield()
     settings = KubernetesSettings(image="any", gauge_s=0.1)
@@ -72,7 +72,7 @@ async def _stand_in(directory: Path) -> Bed:
         output=kept.of,
         is_awake=is_awake,
         finish=finish,
-        patience_s=60.0,
+        patience_s=cluster.patience_s,
         many=30,
     )
 

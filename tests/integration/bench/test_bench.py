@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from paddock.bench import report
 from paddock.bench.bare import run_bare
 from paddock.bench.pen import a_pen
 from paddock.rescue.records import Records, read_home
+from tests.integration.container import engine_room
 from tests.kit import leaks
 from tests.kit.waiting import until
 
@@ -65,6 +68,32 @@ def test_a_baseline_says_what_walls_cost(yard: Yard) -> None:
         assert cell.verdict.startswith("ended well")
     assert any("× the bare time" in verdict for verdict in found.verdicts)
     assert "too few to tell a leak" in walls.verdict
+
+
+@pytest.fixture
+def near_yard() -> Iterator[Yard]:
+    """The socket of a container engine has a path of 107 bytes at most."""
+    with tempfile.TemporaryDirectory(prefix="paddock-") as name:
+        yard = Yard(Path(name))
+        yield yard
+        until(lambda: not yard.left(), within_s=30)
+
+
+def test_a_baseline_says_what_a_container_costs(near_yard: Yard) -> None:
+    lacking = engine_room.lacking()
+    if lacking is not None:
+        pytest.skip(lacking)
+    yard = near_yard
+    words = ("baseline", "--agent", "sh -c 'sleep 0.4'", "--rounds", "1", "--every", "100ms")
+    refused = yard.bench(*words, "--container")
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
+    assert "set sandbox.container_image" in refused.stderr
+    yard.use_containers()
+    found = yard.report(*words, "--memory", "64M", "--container")
+    assert [cell.column for cell in found.cells] == ["bare", "walls", "container"]
+    assert found.cells[2].verdict.startswith("ended well"), found.cells[2].verdict
+    assert figure(found.cells[2], "wall time") >= 0.4
+    assert any("container" in said and "× the bare time" in said for said in found.verdicts)
 
 
 def test_a_process_that_really_grows_is_told(yard: Yard) -> None:

@@ -13,6 +13,7 @@ from paddock.bench import report
 from paddock.bench.ceiling import NAME, label_of
 from paddock.cgroups.mounts import directories_of
 from paddock.config.places import Places
+from tests.integration.container import engine_room
 from tests.kit import leaks
 
 
@@ -28,6 +29,16 @@ class Yard:
             "PADDOCK_STATE": str(root / "state" / "paddock"),
             "LANG": "C.UTF-8",
         }
+
+    def use_containers(self) -> None:
+        """Of the tests' own podman, in the configuration of the user who calls it."""
+        podman = engine_room.a_program(self.root / "bin")
+        self.env |= engine_room.environment() | {"HOME": str(self.root)}
+        self.env["PATH"] = f"{podman.parent}:{self.env['PATH']}"
+        config = self.root / ".config/paddock/config.yaml"
+        config.parent.mkdir(parents=True)
+        image = f"container_image: '{engine_room.IMAGE}', container_network: none"
+        config.write_text(f"sandbox: {{{image}}}\n", encoding="utf-8")
 
     def command(self, *words: str) -> dict[str, Any]:
         return {

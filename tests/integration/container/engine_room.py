@@ -6,6 +6,7 @@ import fcntl
 import functools
 import io
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -51,6 +52,15 @@ def command() -> tuple[str, ...]:
     """A store of our own: the machine's containers are not seen here, nor ours there."""
     root, run = cache() / "root", cache() / "run"
     return ("podman", "--root", str(root), "--runroot", str(run), "--storage-driver", "vfs")
+
+
+def a_program(directory: Path) -> Path:
+    """A `podman` for whoever looks for one in PATH."""
+    podman = directory / "podman"
+    directory.mkdir()
+    podman.write_text(f'#!/bin/sh\nexec /usr/bin/{shlex.join(command())} "$@"\n', "ascii")
+    podman.chmod(0o755)
+    return podman
 
 
 def environment() -> dict[str, str]:

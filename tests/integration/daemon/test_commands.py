@@ -7,12 +7,14 @@ import os
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
 from tests.kit import leaks
 from tests.kit.house import PADDOCK, House
 from tests.kit.keeping import agent
+from tests.kit.repositories import a_repository
 from tests.kit.waiting import until
 
 
@@ -171,6 +173,17 @@ def test_a_story_tells_every_state_and_why(house: House) -> None:
     assert states == ["queued", "starting", "running", "ended"]
 
 
+def test_it_starts_within_five_seconds_and_its_scratch_goes_with_it(house: House) -> None:
+    a_repository(house.home / "shop")
+    words = ("run", "--name", "job", "--repo", "shop", "--", "sh", "-c")
+    done = house.paddock(*words, 'touch "$PADDOCK_SCRATCH/left"; echo "$PADDOCK_SCRATCH"')
+    at = {move["state"]: move["at"] for move in house.told("story", "job")}
+    assert at["running"] - at["starting"] < 5
+    scratch = Path(done.stdout.strip())
+    assert scratch.is_absolute()
+    until(lambda: not scratch.exists(), within_s=2)
+
+
 def test_three_failures_open_the_breaker_and_a_reset_closes_it(house: House) -> None:
     for _ in range(3):
         house.paddock("run", "--group", "flaky", "--", "false")
@@ -276,3 +289,10 @@ def test_one_that_succeeded_after_all_has_nothing_before_it(house: House) -> Non
     assert house.paddock(*words).returncode == 0
     box = until(lambda: house.told("why", "twice")["black_box"])
     assert box["attempt"].startswith("1, ran for ") and "next" not in box
+
+
+def test_one_that_waits_for_its_next_try_says_once_when_that_is(house: House) -> None:
+    words = ("submit", "--name", "again", "--retries", "9", "--", "sh", "-c", "kill -9 $$")
+    assert house.paddock(*words).returncode == 0
+    told = until(lambda: (found := house.told("why", "again"))["black_box"] and found)
+    assert "next" not in told["black_box"]  # it said a time of its own, which only grew older

@@ -113,7 +113,8 @@ def test_a_daemon_that_was_told_to_listen_does_so_again_after_its_death(house: H
 
 
 def test_daemon_and_keeper_carry_nobodys_secrets(house: House) -> None:
-    house.env |= {"ANTHROPIC_API_KEY": "sk-secret", "USER_PASSWORD": "sk-secret"}
+    secrets = ("ANTHROPIC_API_KEY", "USER_PASSWORD", "DOCKER_PASSWORD", "CONTAINER_PASSPHRASE")
+    house.env |= dict.fromkeys(secrets, "sk-secret")
     house.start()
     facts = house.daemon()
     for pid in (facts["pid"], facts["keeper_pid"]):

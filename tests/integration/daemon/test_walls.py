@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from paddock.drivers.local.containment.choosing import read_home
 from tests.integration.container import engine_room
 from tests.kit.house import House, a_house
+from tests.kit.repositories import a_repository
 from tests.kit.waiting import until
 
 HOG = "dd if=/dev/zero of=/dev/null bs=300M count=1"
@@ -68,16 +70,29 @@ def test_with_none_nothing_is_walled_and_that_is_said(tmp_path: Path) -> None:
         assert "pids will not be held: the driver local (no walls) has no walls" in done.stderr
 
 
+def test_over_its_soft_limit_it_is_asked_then_killed_and_its_work_is_kept(tmp_path: Path) -> None:
+    """Without walls (ISO-4): it does not listen, so that all of the 10 s are seen."""
+    hog = "import signal, time; signal.signal(signal.SIGTERM, lambda *_: open('asked', 'w'))\n"
+    hog += "x = bytearray(200 << 20)\nwhile True: time.sleep(1)"
+    with a_house(tmp_path, config="sandbox: {containment: none}\n") as house:
+        a_repository(house.home / "shop")
+        words = ("run", "--name", "hog", "--repo", "shop", "--memory", "64M")
+        began = time.monotonic()
+        done = house.paddock(*words, "--", sys.executable, "-I", "-S", "-c", hog, within_s=60)
+        assert time.monotonic() - began > 10
+        assert done.returncode == 137, done.stderr
+        why = house.told("why", "hog")
+        assert "over its soft limit of 64 MiB" in why["sentence"]
+        assert "memory_limit_exceeded" in why["sentence"]
+        (kept,) = house.told("workspace", "ls")
+        assert (Path(kept["path"]) / "asked").exists()
+
+
 def test_a_run_in_a_container_has_its_own_code_and_its_own_wall(tmp_path: Path) -> None:
     lacking = engine_room.lacking()
     if lacking is not None:
         pytest.skip(lacking)
-    podman = tmp_path / "bin/podman"
-    podman.parent.mkdir()
-    podman.write_text(
-        f'#!/bin/sh\nexec /usr/bin/{shlex.join(engine_room.command())} "$@"\n', "ascii"
-    )
-    podman.chmod(0o755)
+    podman = engine_room.a_program(tmp_path / "bin")
     given = tmp_path / "given"
     given.mkdir()
     (given / "word").write_text("from outside\n", encoding="ascii")

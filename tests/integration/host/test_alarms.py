@@ -215,21 +215,6 @@ def test_a_stall_of_a_removed_cgroup_is_forgotten(v2_cgroup: OwnCgroup) -> None:
     listening(work)
 
 
-def test_use_that_crosses_a_threshold_rings_on_the_way_up_and_down(v1_cgroup: OwnCgroup) -> None:
-    async def work(alarms: Alarms, ears: Ears) -> None:
-        process = v1_cgroup.start(TAKE)
-        assert process.stdin and process.stdout
-        assert process.stdout.readline() == b"ready\n"
-        alarm = alarms.add_threshold(v1_cgroup.path, 64 * MIB)
-        process.stdin.write(b"%d\n" % (96 * MIB))
-        process.stdin.flush()
-        await ears.hear(alarm)
-        v1_cgroup.end()
-        await ears.hear(alarm)
-
-    listening(work)
-
-
 def test_a_cgroup_that_is_out_of_memory_rings(v1_cgroup: OwnCgroup) -> None:
     v1_cgroup.write("memory.limit_in_bytes", str(48 * MIB))
 
@@ -244,22 +229,9 @@ def test_a_cgroup_that_is_out_of_memory_rings(v1_cgroup: OwnCgroup) -> None:
     listening(work)
 
 
-def test_reclaim_in_a_full_cgroup_rings(v1_cgroup: OwnCgroup, tmp_path: Path) -> None:
-    file = uncached(tmp_path / "large")
-    v1_cgroup.write("memory.limit_in_bytes", str(24 * MIB))
-
-    async def work(alarms: Alarms, ears: Ears) -> None:
-        alarm = alarms.add_pressure(v1_cgroup.path, "low")
-        v1_cgroup.start(READ_AGAIN, str(file))
-        await ears.hear(alarm)
-        v1_cgroup.end()
-
-    listening(work)
-
-
 def test_a_removed_v1_cgroup_rings_and_is_forgotten(v1_cgroup: OwnCgroup) -> None:
     async def work(alarms: Alarms, ears: Ears) -> None:
-        alarm = alarms.add_threshold(v1_cgroup.path, 64 * MIB)
+        alarm = alarms.add_oom(v1_cgroup.path)
         v1_cgroup.remove()
         await ears.hear(alarm)
         assert alarms.watched == frozenset()
@@ -270,28 +242,25 @@ def test_a_removed_v1_cgroup_rings_and_is_forgotten(v1_cgroup: OwnCgroup) -> Non
 def test_what_a_machine_does_not_have_is_no_alarm(tmp_path: Path) -> None:
     async def work(alarms: Alarms, _: Ears) -> None:
         assert alarms.add_events(tmp_path / "memory.events") is None
-        assert alarms.add_threshold(tmp_path, 5) is None
-        assert alarms.add_pressure(tmp_path) is None
         assert alarms.add_oom(tmp_path) is None
 
     listening(work)
 
 
-def test_a_removed_alarm_does_not_ring_and_the_others_do(v1_cgroup: OwnCgroup) -> None:
+def test_a_removed_alarm_does_not_ring_and_the_others_do(
+    v1_cgroup: OwnCgroup, v2_cgroup: OwnCgroup
+) -> None:
     async def work(alarms: Alarms, ears: Ears) -> None:
-        process = v1_cgroup.start(TAKE)
-        assert process.stdin and process.stdout
-        assert process.stdout.readline() == b"ready\n"
-        low = alarms.add_threshold(v1_cgroup.path, 48 * MIB)
-        high = alarms.add_threshold(v1_cgroup.path, 64 * MIB)
-        assert low is not None
-        alarms.remove(low)
-        alarms.remove(low)
-        process.stdin.write(b"%d\n" % (96 * MIB))
-        process.stdin.flush()
-        await ears.hear(high)
-        assert low not in ears.heard
-        assert alarms.watched == {high}
+        removed = alarms.add_oom(v1_cgroup.path)
+        other = alarms.add_stall(v2_cgroup.path / "cpu.pressure")
+        assert removed is not None
+        alarms.remove(removed)
+        alarms.remove(removed)
+        assert alarms.watched == {other}
+        v1_cgroup.remove()
+        v2_cgroup.remove()
+        await ears.hear(other)
+        assert removed not in ears.heard
 
     listening(work)
 
@@ -301,13 +270,13 @@ def test_alarms_may_be_closed_by_what_they_ring(v1_cgroup: OwnCgroup) -> None:
         rung = asyncio.Event()
 
         def ring(alarm: Alarm) -> None:
-            assert alarm.kind is AlarmKind.THRESHOLD
+            assert alarm.kind is AlarmKind.OOM
             alarms.close()
             rung.set()
 
         alarms = Alarms(ring)
-        for used in (16 * MIB, 24 * MIB, 32 * MIB):
-            alarms.add_threshold(v1_cgroup.path, used)
+        for _ in range(3):
+            alarms.add_oom(v1_cgroup.path)
         v1_cgroup.remove()
         async with asyncio.timeout(WITHIN_S):
             await rung.wait()

@@ -181,7 +181,7 @@ def test_endings_outlive_the_keeper_and_its_successor(kept: Keeping) -> None:
         record["attempt"]: record["exit_code"]
         for header, *records in found.values()
         for record in records
-        if header["keeper"]["boot"]
+        if header["keeper"]["boot"] and record["state"] == "exited"
     }
     assert {name: endings[name] for name in ("a", "b")} == {"a": 6, "b": 0}
     kept.fifo("a").unlink()

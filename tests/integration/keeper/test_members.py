@@ -95,7 +95,8 @@ def test_why_it_is_killed_is_written_down_before_it_is_dead(kept: Keeping) -> No
     kept.client.call("kill_all", attempt="a")
     assert kept.ended("a")["stop"] == why
     ((_, *records),) = journals(kept.directory).values()
-    assert [(record["state"], record["stop"]) for record in records] == [
+    assert [(record["state"], record.get("stop")) for record in records] == [
+        ("starting", None),
         ("running", why),
         ("exited", why),
     ]

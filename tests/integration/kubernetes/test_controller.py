@@ -10,25 +10,35 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.cluster.objects import JOB, LEASE, VOLUME, Refusal
+from tests.kit.cluster.choice import a_cluster
+from tests.kit.cluster.objects import JOB, LEASE, VOLUME, Object, Refusal
 from tests.kit.cluster.replicas import AGENT_RUNS, Replicas, replicas
-from tests.kit.cluster.standin import Cluster
 
 Scenario = Callable[[Replicas], Awaitable[None]]
 
 
-def in_a_cluster(scenario: Scenario) -> Callable[[Path], None]:
-    @functools.wraps(scenario)
-    def test(tmp_path: Path) -> None:
-        async def whole() -> None:
-            with Cluster(second_s=0.05) as cluster:
-                async with replicas(cluster, tmp_path) as found:
-                    await scenario(found)
+def in_a_cluster_with(
+    definition: Object | None,
+) -> Callable[[Scenario], Callable[[Path], None]]:
+    """None: with the AgentRuns of today."""
 
-        asyncio.run(whole())
+    def decorate(scenario: Scenario) -> Callable[[Path], None]:
+        @functools.wraps(scenario)
+        def test(tmp_path: Path) -> None:
+            async def whole() -> None:
+                with a_cluster() as cluster:
+                    async with replicas(cluster, tmp_path, definition) as found:
+                        await scenario(found)
 
-    del test.__wrapped__
-    return test
+            asyncio.run(whole())
+
+        del test.__wrapped__
+        return test
+
+    return decorate
+
+
+in_a_cluster = in_a_cluster_with(None)
 
 
 @in_a_cluster
@@ -98,16 +108,11 @@ async def test_deleting_one_ends_it_and_cancel_does_too(fleet: Replicas) -> None
     await fleet.until(
         lambda: all(fleet.status(n).get("state") == "running" for n in ("deleted", "cancelled"))
     )
-    shelves, where = fleet.cluster.shelves, fleet.cluster.namespace
-    fleet.cluster.call(
-        lambda: shelves.delete(AGENT_RUNS, shelves.get(AGENT_RUNS, "deleted", where))
-    )
-    fleet.cluster.call(
-        lambda: shelves.patch(AGENT_RUNS, (where, "cancelled"), {"spec": {"cancel": True}})
-    )
+    fleet.cluster.delete(AGENT_RUNS, "deleted")
+    fleet.cluster.patch(AGENT_RUNS, "cancelled", {"spec": {"cancel": True}})
     await fleet.ended("cancelled")
     assert fleet.status("cancelled")["outcome"] == "cancelled"
-    await fleet.until(lambda: not fleet.cluster.call(lambda: dict(fleet.cluster.kubelet.lives)))
+    await fleet.until(lambda: not fleet.cluster.alive())
 
 
 @in_a_cluster
@@ -166,11 +171,13 @@ async def test_a_leader_killed_between_create_and_status_leaves_nothing_undone(
 ) -> None:
     created = asyncio.Event()
     loop = asyncio.get_running_loop()
+    asked: list[str] = []
 
     def cut(verb: str, path: str) -> Refusal | None:
         """The Job is made; from then on this leader's words are not heard."""
-        jobs = list(fleet.cluster.shelves.all(JOB))
-        if jobs and verb == "patch" and path.endswith("/status"):
+        if verb == "create" and path.endswith("/jobs"):
+            asked.append(path)
+        if asked and verb == "patch" and path.endswith("/status"):
             loop.call_soon_threadsafe(created.set)
             return Refusal(503, "ServiceUnavailable", "not now")
         return None
@@ -194,14 +201,9 @@ async def test_a_leader_that_was_deposed_writes_nothing_more(fleet: Replicas) ->
     fleet.apply("one", "sleep=3", "exit=0")
     await fleet.until(lambda: fleet.status("one").get("state") == "running")
 
-    def steal() -> None:
-
-        lease = fleet.cluster.shelves.get(LEASE, "paddock-controller", fleet.cluster.namespace)
-        spec = {**lease["spec"], "holderIdentity": "b", "leaseTransitions": 2}
-        fleet.cluster.shelves.change(LEASE, lease, spec=spec)
-
     controller = fleet.controllers["a"]
-    fleet.cluster.call(steal)
+    stolen = {"holderIdentity": "b", "leaseTransitions": 2}
+    fleet.cluster.patch(LEASE, "paddock-controller", {"spec": stolen})
     await fleet.until(lambda: not controller.ready.is_set())
     await fleet.ended("one")  # "b" is nobody: it is a's turn again when the lease ends
     assert fleet.status("one")["outcome"] == "succeeded"

@@ -11,8 +11,8 @@ import pytest
 
 from paddock.cluster.agent_run import crd
 from paddock.core.run import Ended
-from tests.integration.kubernetes.test_controller import in_a_cluster
-from tests.kit.cluster.objects import CRD, JOB, NODE, POD, Refusal
+from tests.integration.kubernetes.test_controller import in_a_cluster, in_a_cluster_with
+from tests.kit.cluster.objects import CRD, JOB, Kind, Object, Refusal
 from tests.kit.cluster.replicas import AGENT_RUNS, Replicas
 
 
@@ -60,11 +60,8 @@ async def test_drained_it_comes_back_and_resumes_from_its_volume(fleet: Replicas
     fleet.add("a")
     fleet.apply("one", "sleep=60")
     await fleet.until(lambda: fleet.status("one").get("state") == "running")
-    shelves, kubelet = fleet.cluster.shelves, fleet.cluster.kubelet
     first = fleet.cluster.pods()[0]
-    fleet.cluster.call(
-        lambda: kubelet.disrupt(next(shelves.all(POD)), "EvictionByEvictionAPI", "drain")
-    )
+    fleet.cluster.evict(first["metadata"]["name"])
     await fleet.until(lambda: len(fleet.cluster.begun()) == 2)
     pods = {one["metadata"]["name"]: one for one in fleet.cluster.pods()}
     second = next(one for name, one in pods.items() if name != first["metadata"]["name"])
@@ -74,40 +71,36 @@ async def test_drained_it_comes_back_and_resumes_from_its_volume(fleet: Replicas
     assert claims[0] == claims[1]
 
 
-@in_a_cluster
-async def test_an_older_stored_version_is_read_after_an_upgrade(fleet: Replicas) -> None:
-    """The CRD was served as v1alpha1 before, with less in its schema; what was stored then is
-    taken up as it is."""
-    older = copy.deepcopy(crd())
-    (version,) = older["spec"]["versions"]
+def older() -> Object:
+    """As the CRD was once: served as v1alpha1, with less in its schema."""
+    found = copy.deepcopy(crd())
+    (version,) = found["spec"]["versions"]
     version["name"] = "v1alpha1"
     del version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["cancel"]
+    return found
 
-    def downgrade() -> None:
-        shelves = fleet.cluster.shelves
-        found = shelves.get(CRD, older["metadata"]["name"])
-        shelves.change(CRD, found, spec=older["spec"])
 
-    def upgrade() -> None:
-        shelves = fleet.cluster.shelves
-        newer = copy.deepcopy(crd()["spec"])
-        newer["versions"].append({**version, "storage": False})
-        found = shelves.get(CRD, older["metadata"]["name"])
-        shelves.change(CRD, found, spec=newer)
-
-    fleet.cluster.call(downgrade)
-    fleet.cluster.call(
-        lambda: fleet.cluster.shelves.create(
-            fleet.cluster.api.kinds["paddock.dev", "agentruns"],
-            {"metadata": {"name": "old"}, "spec": {"command": ["exit=0"]}},
-            fleet.cluster.namespace,
-        )
-    )
-    fleet.cluster.call(upgrade)
+@in_a_cluster_with(older())
+async def test_an_older_stored_version_is_read_after_an_upgrade(fleet: Replicas) -> None:
+    """What was stored then is taken up as it is."""
+    alpha = Kind("paddock.dev", "v1alpha1", "agentruns", "AgentRun", has_status=True)
+    spec = {"command": ["exit=0"]}
+    fleet.cluster.create(alpha, {"metadata": {"name": "old"}, "spec": spec})
+    newer, before = crd(), older()["spec"]["versions"][0]
+    versions = [*newer["spec"]["versions"], {**before, "storage": False}]
+    fleet.cluster.patch(CRD, newer["metadata"]["name"], {"spec": {"versions": versions}})
+    await fleet.until(lambda: _is_served(fleet))
     fleet.add("a")
     fleet.apply("new", "exit=0")
     await fleet.ended("old", "new")
     assert fleet.outcomes() == Counter(succeeded=2)
+
+
+def _is_served(fleet: Replicas) -> bool:
+    try:
+        return bool(fleet.cluster.all(AGENT_RUNS))
+    except Refusal:
+        return False
 
 
 @in_a_cluster
@@ -192,8 +185,7 @@ async def test_a_need_that_is_deleted_deposes_nobody(fleet: Replicas) -> None:
     await fleet.until(lambda: fleet.status("first").get("state") == "running")
     fleet.apply("dependent", "exit=0", needs=["need"], memory="2G")
     await fleet.until(lambda: fleet.status("dependent").get("state") == "queued")
-    shelves, where = fleet.cluster.shelves, fleet.cluster.namespace
-    fleet.cluster.call(lambda: shelves.delete(AGENT_RUNS, shelves.get(AGENT_RUNS, "need", where)))
+    fleet.cluster.delete(AGENT_RUNS, "need")
     await fleet.ended("first", "dependent")
     assert fleet.status("dependent")["outcome"] == "succeeded"
     assert controller.term == 1
@@ -207,14 +199,10 @@ async def test_nobody_is_started_twice_while_the_first_may_still_come(fleet: Rep
         own = verb == "delete" and "/jobs" in path
         return Refusal(503, "ServiceUnavailable", "try again") if own else None
 
-    def no_nodes() -> None:
-        for one in list(cluster.shelves.all(NODE)):
-            cluster.shelves.remove(NODE, one)
-
     cluster = fleet.cluster
     fleet.add("a", start_s=1.5)
     await fleet.until(lambda: fleet.leader() == "a")
-    cluster.call(no_nodes)
+    cluster.no_nodes()
     cluster.hook(keep)
     fleet.apply("one", "sleep=1", "exit=0", memory="3G")
     await fleet.until(lambda: len(cluster.all(JOB)) == 2)

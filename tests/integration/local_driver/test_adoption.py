@@ -204,7 +204,8 @@ async def test_the_reason_of_a_kill_outlives_even_the_keeper(stable: Stable) -> 
     attempt = stable.start("sleep", "1000")
     await stable.hear(Started, attempt)
     stable.driver.kill(attempt, WALL)
-    await stable.until(lambda: not stable.processes())
+    # Not before the keeper has seen it: of one that nobody has reaped, nobody knows how it ended.
+    await stable.hear(Exited, attempt)
     end_keeper(stable)
     stable.driver.close()
     stable.heard.clear()

@@ -6,6 +6,9 @@ import os
 import signal
 import socket
 from contextlib import suppress
+from pathlib import Path
+
+import pytest
 
 from paddock.core.events import AttemptLost, Emptied, Exited, SpawnFailed, Started
 from paddock.core.run import Attempt
@@ -45,6 +48,44 @@ async def test_an_orphan_is_killed_with_all_it_has(stable: Stable) -> None:
     stable.driver.kill(attempt, CANCELLED)
     await stable.hear(AttemptLost, attempt)
     assert stable.processes() == {}
+
+
+@in_a_stable
+async def test_what_an_orphan_leaves_behind_does_not_outlive_it(stable: Stable) -> None:
+    """As with a keeper: otherwise a daemon that it left would hold its run for ever."""
+    told = stable.directory / "go"
+    command = f"setsid -f sleep 1000; echo up; while [ ! -e {told} ]; do sleep 0.02; done"
+    attempt = stable.start("sh", "-c", command)
+    await stable.until(lambda: stable.written(attempt) == b"up\n")
+    end_keeper(stable)
+    await stable.until(lambda: stable.driver.keeper_pid != 0)
+    assert not stable.of(AttemptLost, attempt)
+    told.touch()
+    await stable.hear(AttemptLost, attempt)
+    assert stable.processes() == {}
+
+
+@pytest.mark.parametrize("ends", ["before the next daemon comes", "after it came"])
+def test_nor_when_its_daemon_died_too(tmp_path: Path, ends: str) -> None:
+    @in_a_stable
+    async def scenario(stable: Stable) -> None:
+        told = stable.directory / "go"
+        command = f"setsid -f sleep 1000; echo up; while [ ! -e {told} ]; do sleep 0.02; done"
+        attempt = stable.start("sh", "-c", command)
+        await stable.until(lambda: stable.written(attempt) == b"up\n")
+        end_keeper(stable)
+        stable.driver.close()
+        stable.heard.clear()
+        if ends.startswith("before"):
+            told.touch()
+            await stable.until(lambda: len(stable.processes()) == 1)
+        stable.connect()
+        await stable.hear(Started, attempt)
+        told.touch()
+        await stable.hear(AttemptLost, attempt)
+        assert stable.processes() == {}
+
+    scenario(tmp_path)
 
 
 @in_a_stable

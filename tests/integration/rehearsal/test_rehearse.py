@@ -101,7 +101,7 @@ def test_what_cannot_be_rehearsed_is_said_before_anything_runs(house: House) -> 
         "--agent claude --script none.yaml": (2, "no readable file"),
         "--agent claude --driver container": (2, "allowed in a rehearsal: local"),
         "plain.yaml": (2, "none of these runs has an agent"),
-        "plain.yaml --memory 1G": (2, "--memory: found beside a fleet file"),
+        "plain.yaml --memory 1G": (2, "--memory: found beside a fleet file, plain.yaml"),
     }
     house.env["PATH"] = f"{house.home}/programs:/usr/bin:/bin"
     for words, (code, says) in cases.items():

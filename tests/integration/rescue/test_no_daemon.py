@@ -87,6 +87,29 @@ def test_with_daemon_and_keeper_dead_the_agents_can_be_killed(house: House) -> N
     assert leaks.marked(f"PADDOCK_RUN={run}") == {}
 
 
+# Beside its own process, one that says it is of an attempt with a number of 5,000 digits.
+LONG = '$(head -c 5000 /dev/zero | tr "\\0" 9)'
+WEARS = f'PADDOCK_ATTEMPT="$PADDOCK_ATTEMPT{LONG}" sleep 61 & sleep 60'
+
+
+def test_an_agent_that_wears_a_mark_without_end_stops_no_rescue(house: House) -> None:
+    house.start()
+    run = a_run(house, WEARS)
+    until(lambda: leaks.marked("9" * 5000), within_s=10)
+    pids = house.daemon()
+    os.kill(pids["keeper_pid"], signal.SIGKILL)
+    os.kill(pids["pid"], signal.SIGKILL)
+    until(lambda: not leaks.is_alive(pids["pid"]), within_s=5)
+    (victim,) = house.told("relieve", "1", "--dry-run")["would_kill"]
+    assert victim["id"] == run
+    house.start()  # it finds the living by their marks
+    assert is_running(house, run)
+    assert house.paddock("kill", "--all", "--force").returncode == 0
+    (view,) = house.ended([run])
+    assert view.outcome == "cancelled"
+    assert leaks.marked("9" * 5000) == {}
+
+
 def test_a_daemon_that_answers_is_asked_and_has_it_as_its_own_kill(house: House) -> None:
     house.start()
     run = a_run(house, "sleep 60")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from paddock.bench.long_past import fill
 from paddock.ports import Remembered
 from paddock.storage.rollup import DAY_S
 from paddock.storage.sqlite import open_store
+from tests.kit.long_past import fill
 
 UNTIL_AT = 1_790_000_000 // DAY_S * DAY_S
 

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,8 @@ while data := os.read(0, step):
     offset += len(data)
     os.write(int(os.environ["PADDOCK_ACK_FD"]), b"%d\\n" % offset)
 """
+# Says a few bytes at once, and the rest when it is told to go on.
+SLOW = 'printf first; while [ ! -e "$0" ]; do sleep 0.02; done; printf second'
 
 
 def a_step(name: str, *command: str, **more: Any) -> dict[str, Any]:
@@ -122,3 +124,6 @@ class House:
         """As the attempt's wall does it: a step that was being started may outlive its relay."""
         end(marked(self.mark))
         until(lambda: not marked(self.mark))
+
+
+MakeHouse = Callable[..., House]

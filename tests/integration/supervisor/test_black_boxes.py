@@ -37,7 +37,9 @@ def test_a_failure_is_explained(tmp_path: Path) -> None:
             assert boxes.recent_bytes(Attempt("a", 1)) == ()
             assert box["why"] == "ended with exit code 3"
             assert box["limit"] == "1 GiB"
-            assert box["memory"].endswith("100 MiB to 200 MiB in 0 s, 400 MiB at most")
+            assert box["memory"].endswith(
+                "100 MiB to 200 MiB in 0 s, 400 MiB at most when looked at"
+            )
             assert box["next"].startswith("nothing: it is over")
             boxes.remove("a")
             assert boxes.read("a") is None

@@ -24,16 +24,6 @@ from tests.kit.supervising import in_a_loop, until
 SOON_S = 10.0  # a clone has fifteen minutes
 
 
-@pytest.fixture
-def stand(tmp_path: Path) -> Stand:
-    return Stand(tmp_path)
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    return a_repository(tmp_path / "repository")
-
-
 @pytest.fixture(autouse=True)
 def no_thread_is_left() -> Iterator[None]:
     yield

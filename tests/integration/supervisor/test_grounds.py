@@ -19,19 +19,9 @@ from paddock.supervisor.wanted import FLEETING_LABEL
 from paddock.workspaces.port_blocks import PortBlocks
 from paddock.workspaces.scratch import Scratch
 from tests.kit.factories import a_policy, a_spec
-from tests.kit.repositories import a_repository, git
+from tests.kit.repositories import git
 from tests.kit.stand import Noting, Stand, of
 from tests.kit.supervising import Supervised, a_recipe, in_a_loop, until
-
-
-@pytest.fixture
-def stand(tmp_path: Path) -> Stand:
-    return Stand(tmp_path)
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    return a_repository(tmp_path / "repository")
 
 
 def test_each_attempt_has_scratch_and_ports_of_its_own(stand: Stand) -> None:

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from paddock.core.events import CancelRequested, HeartbeatDeclared, Submitted
+from paddock.core.events import (
+    CancelRequested,
+    FreezeRequested,
+    HeartbeatDeclared,
+    Submitted,
+    ThawRequested,
+)
 from paddock.core.run import Ended, Outcome, Priority, Queued, Running, Starting
 from paddock.storage.memory import MemoryStore
 from paddock.storage.sqlite import open_store
@@ -276,5 +282,32 @@ def test_what_died_with_a_driver_that_does_not_survive_is_lost_and_said_so() -> 
             await two.supervisor.settled()
             state = two.run("a").state
             assert isinstance(state, Ended) and state.outcome is Outcome.LOST
+
+    in_a_loop(scenario)
+
+
+def test_a_thaw_that_waits_for_the_store_undoes_no_freeze_that_came_after_it() -> None:
+    """A freeze does not wait: without a look at how it stands now, the older thaw would win."""
+
+    async def scenario() -> None:
+        store = SlowStore()
+        async with supervised(store) as one:
+            await one.submit(a_spec("a"), "sleep=0.3", "exit=0")
+            await until(lambda: isinstance(one.run("a").state, Running))
+            await one.supervisor.ask(lambda now: FreezeRequested(now, "a"))
+            store.gate.clear()
+            asked = [
+                one.supervisor.ask(lambda now: ThawRequested(now, "a")),
+                one.supervisor.ask(lambda now: FreezeRequested(now, "a")),
+            ]
+            store.gate.set()
+            await asyncio.gather(*asked)
+            await one.submit(a_spec("clock"), "sleep=1", "exit=0")
+            await one.ended("clock")
+            state = one.run("a").state
+            assert isinstance(state, Running) and state.frozen is not None
+            await one.supervisor.ask(lambda now: ThawRequested(now, "a"))
+            (end,) = await one.ended("a")
+            assert end.outcome is Outcome.SUCCEEDED
 
     in_a_loop(scenario)

@@ -10,14 +10,9 @@ from paddock.core.events import CancelRequested
 from paddock.core.run import Outcome, Queued, Running
 from paddock.workspaces import size_rules
 from tests.kit.factories import a_spec
-from tests.kit.repositories import a_repository, git
+from tests.kit.repositories import git
 from tests.kit.stand import Stand, of
 from tests.kit.supervising import Supervised, in_a_loop, until
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    return a_repository(tmp_path / "repository")
 
 
 def waits(one: Supervised, run: str) -> str:

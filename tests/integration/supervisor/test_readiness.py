@@ -16,19 +16,9 @@ from paddock.ports import Launch
 from paddock.supervisor.readiness import Readiness
 from paddock.supervisor.wanted import MARKER_LABEL
 from tests.kit.factories import a_policy, a_spec
-from tests.kit.repositories import a_repository, git
+from tests.kit.repositories import git
 from tests.kit.stand import Noting, Stand, of
 from tests.kit.supervising import in_a_loop, until
-
-
-@pytest.fixture
-def stand(tmp_path: Path) -> Stand:
-    return Stand(tmp_path)
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    return a_repository(tmp_path / "repository")
 
 
 @pytest.mark.parametrize("by", ["commit", "file"])

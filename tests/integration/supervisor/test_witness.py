@@ -143,6 +143,18 @@ async def test_what_is_wrong_with_a_stated_time_is_in_the_story_before_the_end(
 
 
 @in_a_loop
+async def test_a_disk_that_hangs_keeps_no_end_from_being_told_for_ever(tmp_path: Path) -> None:
+    async with a_scene(tmp_path) as scene:
+        scene.witness.patience_s = 0.05
+        assert scene.witness.takes(GOOD) and scene.witness.takes(Emptied(2.0, A))
+        async with asyncio.timeout(10):
+            while len(scene.told) < 3:
+                await asyncio.sleep(0.001)
+        note = "what it left could not be seen in 0.05 s"
+        assert scene.told == [Noticed(1.0, A, note), GOOD, Emptied(2.0, A)]
+
+
+@in_a_loop
 async def test_a_bug_in_the_look_keeps_no_end_from_being_told(tmp_path: Path) -> None:
     """One that is never told is a run that holds its memory for ever, and that no kill ends."""
     async with a_scene(tmp_path) as scene:

@@ -78,6 +78,24 @@ async def test_walls_are_what_was_asked_for_and_swap_is_none(stable: WalledStabl
 
 
 @within_walls()
+async def test_nobody_has_more_of_the_cpu_than_others_nor_a_limit_unasked(
+    stable: WalledStable,
+) -> None:
+    ranks = {Priority.CRITICAL: "urgent", Priority.LOW: "low"}
+    shares = set()
+    for priority, run in ranks.items():
+        attempt = stable.start(*QUIET, run=run, limit_bytes=64 * MIB, priority=priority)
+        await stable.hear(Started, attempt)
+        group = stable.group(attempt)
+        assert group.walls().cpus is None
+        if stable.home.version == 2:
+            shares.add(read_or_empty(f"{group.path}/cpu.weight"))
+        else:
+            shares.add(read_or_empty(f"{group.directories['cpu']}/cpu.shares"))
+    assert len(shares) == 1 and shares <= {"100\n", "1024\n"}
+
+
+@within_walls()
 async def test_a_changed_priority_reaches_rescues_and_the_kernel(stable: WalledStable) -> None:
     attempt = stable.start("sh", "-c", "sleep 60 & wait", limit_bytes=64 * MIB, name="third")
     await stable.hear(Started, attempt)
@@ -127,7 +145,7 @@ async def test_fifteen_processes_some_in_new_sessions_are_gone_at_once(
 ) -> None:
     script = "for i in 1 2 3 4 5 6 7; do setsid sleep 60 & sleep 60 & done; wait"
     attempt = stable.start("sh", "-c", script, limit_bytes=64 * MIB)
-    await stable.until(lambda: len(stable.walls.pids(attempt)) == 15)
+    await stable.until(lambda: stable.driver.processes().get(attempt) == 15)
     began = time.monotonic()
     stable.driver.kill(attempt, CANCELLED)
     await stable.until(lambda: not stable.walls.pids(attempt))
@@ -187,7 +205,7 @@ async def test_one_that_leaves_its_cgroup_is_put_back_within_two_looks(
 ) -> None:
     files = " ".join(stable.home.supervisor.procs)
     stable.home.supervisor.ensure()
-    script = f"for f in {files}; do echo $$ > $f; done; echo out; sleep 60"
+    script = f"for f in {files}; do echo $$ > $f; done; echo out; exec sleep 60"
     attempt = stable.start("sh", "-c", script, limit_bytes=64 * MIB)
     await stable.until(lambda: b"out" in stable.written(attempt))
     looks = await stable.look_until(lambda: bool(stable.of(Noticed, attempt)))
@@ -196,6 +214,37 @@ async def test_one_that_leaves_its_cgroup_is_put_back_within_two_looks(
     assert "had left its cgroup and was put back" in note
     pid = int(note.split()[1])
     assert stable.walls.is_inside(attempt, cgroups_of(pid))
+
+
+@within_walls()
+async def test_one_that_leaves_a_single_tree_is_put_back(stable: WalledStable) -> None:
+    """v1 has one for each wall. None of them keeps a mark by which it could be known."""
+    stable.home.supervisor.ensure()
+    for count, file in enumerate(stable.home.supervisor.procs):
+        leave = f"echo $$ > {file}; echo out; exec env -i sleep 60"
+        attempt = stable.start("sh", "-c", leave, run=f"leaver-{count}", limit_bytes=64 * MIB)
+        await stable.until(lambda one=attempt: b"out" in stable.written(one))  # type: ignore[misc]
+        await stable.look_until(lambda one=attempt: bool(stable.of(Noticed, one)))  # type: ignore[misc]
+        note = stable.of(Noticed, attempt)[0].note
+        assert "had left its cgroup and was put back" in note
+        assert stable.walls.is_inside(attempt, cgroups_of(int(note.split()[1])))
+
+
+@within_walls()
+async def test_a_cgroup_elsewhere_that_is_called_as_its_own_hides_nobody(
+    stable: WalledStable,
+) -> None:
+    others = stable.home.group.child("else")
+    procs = " ".join(f"{path.removesuffix('/cgroup.procs')}" for path in others.procs)
+    own = "fleet/$PADDOCK_RUN.$PADDOCK_ATTEMPT_NUMBER"
+    script = f"for d in {procs}; do mkdir -p $d/{own}; echo $$ > $d/{own}/cgroup.procs; done; "
+    attempt = stable.start("sh", "-c", f"{script} echo out; exec sleep 60", limit_bytes=64 * MIB)
+    await stable.until(lambda: b"out" in stable.written(attempt))
+    await stable.look_until(lambda: bool(stable.of(Noticed, attempt)))
+    note = stable.of(Noticed, attempt)[0].note
+    assert "had left its cgroup and was put back" in note
+    assert stable.walls.is_inside(attempt, cgroups_of(int(note.split()[1])))
+    assert others.remove()
 
 
 @within_walls()

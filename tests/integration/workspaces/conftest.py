@@ -47,6 +47,14 @@ def room(top: Path) -> Room:
 
 
 @pytest.fixture
+def path(room: Room, repository: Path) -> Path:
+    """A workspace that was given back; whatever a test does in it is what an agent left."""
+    path = room.prepare("run1", repository=repository)
+    room.release("run1")
+    return path
+
+
+@pytest.fixture
 def as_somebody() -> int:
     """A user id that is not root's, for what root is always allowed."""
     if os.geteuid() != 0:

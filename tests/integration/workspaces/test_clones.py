@@ -116,6 +116,15 @@ def test_sparse_checks_out_what_was_asked_for(room: Room, tmp_path: Path) -> Non
     assert [one.name for one in (path / "projects").iterdir()] == ["project03"]
 
 
+@pytest.mark.parametrize("name", ["projcts/project03", "readme.txt"])
+def test_sparse_wants_directories_that_are_there(room: Room, tmp_path: Path, name: str) -> None:
+    source = monorepo(tmp_path / "mono", 4_000_000)
+    manner = Manner(strategy=choose(local=True, sparse=("tools", name)))
+    with pytest.raises(WorkspaceError, match=f"has no directory '{name}'"):
+        room.prepare("run1", repository=source, manner=manner)
+    assert room.records() == []
+
+
 def test_work_in_a_sparse_checkout_is_saved_told_and_removed_like_any(
     room: Room, tmp_path: Path
 ) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
+import subprocess
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from paddock.ports import Workspaces
 from paddock.workspaces.errors import Busy, GitFailed, UnsafePlace, WorkspaceError
 from paddock.workspaces.locks import hold
 from paddock.workspaces.records import State
@@ -28,12 +30,6 @@ def state_of(repository: Path) -> dict[str, object]:
         "head": (repository / ".git/HEAD").read_bytes(),
         "refs": [line for line in own.splitlines() if "/paddock/" not in line],
     }
-
-
-def test_the_room_is_what_the_loop_asks_for(room: Room, repository: Path) -> None:
-    port: Workspaces = room
-    assert port.prepare("run1", repository=repository, branch=None).is_dir()
-    port.release("run1")
 
 
 def test_a_run_gets_a_worktree_on_a_branch_of_its_own(room: Room, repository: Path) -> None:
@@ -308,3 +304,44 @@ def test_release_may_be_repeated_and_of_nobody(room: Room, repository: Path) -> 
         room.release("run1")
     room.release("nobody")
     assert [(one.name, one.state) for one in room.records()] == [("run1", State.IDLE)]
+
+
+def half_made(room: Room, repository: Path) -> Path:
+    """As a daemon leaves it that is killed before it could write down where git keeps it."""
+    path = room.prepare("run1", repository=repository)
+    file = path.parent / ".run1.json"
+    record = json.loads(file.read_text()) | {"state": "making", "git_dir": ""}
+    file.write_text(json.dumps(record))
+    return path
+
+
+@pytest.mark.parametrize("locked", [False, True])
+def test_one_that_git_had_only_registered_is_made_anew(
+    room: Room, repository: Path, *, locked: bool
+) -> None:
+    path = half_made(room, repository)
+    shutil.rmtree(path)
+    if locked:
+        (repository / ".git/worktrees/run1/locked").write_text("initializing\n")
+    assert room.prepare("run1", repository=repository) == path
+    assert git(path, "status", "--porcelain") == ""
+    assert len(git(repository, "worktree", "list").splitlines()) == 2
+
+
+def test_also_when_its_record_was_cleared_away_first(room: Room, repository: Path) -> None:
+    path = half_made(room, repository)
+    shutil.rmtree(path)
+    (path.parent / ".run1.json").unlink()
+    assert room.prepare("run1", repository=repository) == path
+    assert git(path, "status", "--porcelain") == ""
+    assert len(git(repository, "worktree", "list").splitlines()) == 2
+
+
+def test_a_git_that_outlived_its_daemon_is_waited_for(room: Room, repository: Path) -> None:
+    path = half_made(room, repository)
+    late = ["git", "-c", 'sleep 1; mkdir -p "$1"; touch "$1/late"', "worktree", str(path)]
+    with subprocess.Popen(late, executable="/bin/sh") as killed:
+        assert room.prepare("run1", repository=repository) == path
+        assert killed.poll() is not None
+    assert not (path / "late").exists()
+    assert git(path, "status", "--porcelain") == ""

@@ -3,42 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
-import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from paddock.workspaces import clearing
-from paddock.workspaces.clearing import Judged
 from paddock.workspaces.room import Room
+from tests.integration.workspaces.judged import ended, is_kept, the_one
 from tests.kit.repositories import a_repository, commit, git, tip, write
 from tests.kit.waiting import until
-
-
-@pytest.fixture
-def path(room: Room, repository: Path) -> Path:
-    """A workspace that was given back; whatever a test does in it is what an agent left."""
-    path = room.prepare("run1", repository=repository)
-    room.release("run1")
-    return path
-
-
-def the_one(room: Room, *, dry_run: bool = False) -> Judged:
-    (judged,) = room.gc(dry_run=dry_run)
-    return judged
-
-
-def is_kept(room: Room, path: Path, *reasons: str) -> bool:
-    before = sorted(path.rglob("*")) if path.is_dir() else []
-    judged = the_one(room)
-    assert not judged.removed, judged.because
-    for reason in reasons:
-        assert reason in judged.because, judged.because
-    assert path.exists() or path.is_symlink()
-    return before == (sorted(path.rglob("*")) if path.is_dir() else [])
-
 
 # -- files ----------------------------------------------------------------------------------
 
@@ -283,11 +257,6 @@ def test_a_lock(room: Room, path: Path) -> None:
 # -- somebody is there ----------------------------------------------------------------------
 
 
-def ended(process: subprocess.Popen[bytes]) -> None:
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-
-
 def test_a_process_that_stands_in_it(room: Room, path: Path) -> None:
     with subprocess.Popen(["sleep", "60"], cwd=path / "src") as process:
         try:
@@ -345,181 +314,3 @@ def test_whoever_slips_in_between_look_and_removal_is_seen(
     assert not is_kept(room, path, "something began in it while it was looked at: late.txt")
     assert (path / "late.txt").read_text() == "x\n"
     assert git(path, "status", "--porcelain") == "?? late.txt"
-
-
-# -- submodules -----------------------------------------------------------------------------
-
-
-@pytest.fixture
-def with_submodule(room: Room, repository: Path, tmp_path: Path) -> Path:
-    library = a_repository(tmp_path / "library")
-    git(repository, "submodule", "--quiet", "add", str(library), "lib")
-    commit(repository, "with a library")
-    path = room.prepare("run1", repository=repository)
-    git(path, "submodule", "--quiet", "update", "--init")
-    room.release("run1")
-    return path
-
-
-def test_a_clean_submodule_keeps_nothing(room: Room, with_submodule: Path) -> None:
-    judged = the_one(room)
-    assert judged.removed, judged.because
-    assert not with_submodule.exists()
-
-
-def test_a_changed_file_in_a_submodule(room: Room, with_submodule: Path) -> None:
-    write(with_submodule / "lib", {"readme.txt": "changed\n"})
-    assert is_kept(room, with_submodule, "not committed: lib")
-
-
-def test_an_unknown_file_in_a_submodule(room: Room, with_submodule: Path) -> None:
-    write(with_submodule / "lib", {"new.txt": "x\n"})
-    git(with_submodule, "config", "submodule.lib.ignore", "all")
-    assert is_kept(room, with_submodule, "not committed: lib")
-
-
-def test_a_commit_in_a_submodule_that_is_only_there(room: Room, with_submodule: Path) -> None:
-    commit(with_submodule / "lib", "only here")
-    commit(with_submodule, "recorded")
-    assert is_kept(room, with_submodule, "submodules with work that is only here: lib")
-
-
-def test_a_stash_in_a_submodule(room: Room, with_submodule: Path) -> None:
-    write(with_submodule / "lib", {"readme.txt": "changed\n"})
-    git(with_submodule / "lib", "stash", "--quiet")
-    assert is_kept(room, with_submodule, "only here: lib")
-
-
-# -- what nobody can know -------------------------------------------------------------------
-
-
-def test_a_link_in_its_place(room: Room, path: Path, tmp_path: Path) -> None:
-    (tmp_path / "precious").mkdir()
-    path.rename(tmp_path / "away")
-    path.symlink_to(tmp_path / "precious")
-    assert is_kept(room, path, "symbolic link")
-    assert (tmp_path / "precious").is_dir()
-
-
-@pytest.mark.parametrize("text", ["", "gitdir: /nowhere\n", "nonsense"])
-def test_a_damaged_git_file(room: Room, path: Path, text: str) -> None:
-    (path / ".git").write_text(text)
-    assert is_kept(room, path, "nobody knows what is in it")
-
-
-def test_no_git_file(room: Room, path: Path) -> None:
-    (path / ".git").unlink()
-    assert is_kept(room, path, "nobody knows what is in it")
-
-
-def test_a_repository_in_place_of_the_git_file(room: Room, path: Path) -> None:
-    (path / ".git").unlink()
-    git(path, "init", "--quiet")
-    assert is_kept(room, path, "nobody knows what is in it")
-
-
-def test_a_repository_that_is_gone(room: Room, path: Path, repository: Path) -> None:
-    repository.rename(repository.parent / "elsewhere")
-    assert is_kept(room, path, "the repository does not know it any more")
-
-
-def test_a_damaged_index(room: Room, path: Path, repository: Path) -> None:
-    (repository / ".git/worktrees/run1/index").write_bytes(b"rubbish")
-    assert is_kept(room, path, "nobody knows what is in it")
-
-
-def test_git_that_fails(
-    room: Room, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    script = f"""#!/bin/sh
-case "$*" in *" status "*) echo "fatal: out of paper" >&2; exit 128;; esac
-exec {shutil.which("git")} "$@"
-"""
-    (programs / "git").write_text(script)
-    (programs / "git").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
-    assert is_kept(room, path, "nobody knows what is in it: git status: fatal: out of paper")
-
-
-def test_a_damaged_record(room: Room, path: Path) -> None:
-    (path.parent / ".run1.json").write_text("{")
-    assert is_kept(room, path, "damaged")
-
-
-def test_no_record(room: Room, path: Path) -> None:
-    (path.parent / ".run1.json").unlink()
-    assert is_kept(room, path, "paddock has no record of it")
-
-
-# -- killed in the middle -------------------------------------------------------------------
-
-
-def test_a_removal_that_was_killed_is_taken_back(room: Room, path: Path) -> None:
-    path.rename(path.parent / ".going-run1")
-    write(path.parent / ".going-run1", {"late.txt": "x\n"})
-    assert not is_kept(room, path, "not known to git: late.txt")
-
-
-def test_a_directory_that_somebody_deleted_is_forgotten_but_not_its_commits(
-    room: Room, path: Path, repository: Path
-) -> None:
-    git(path, "checkout", "--quiet", "--detach")
-    lost = commit(path, "nowhere else")
-    path.rename(path.parent.parent / ".elsewhere")
-    assert the_one(room).removed
-    assert lost in git(repository, "for-each-ref", "refs/paddock/kept/run1")
-    assert len(git(repository, "worktree", "list").splitlines()) == 1
-
-
-def test_other_worktrees_of_the_user_are_never_forgotten(
-    room: Room, path: Path, repository: Path, tmp_path: Path
-) -> None:
-    """As on a disk that is not plugged in."""
-    git(repository, "worktree", "add", "--quiet", str(tmp_path / "usb"))
-    (tmp_path / "usb").rename(tmp_path / "unplugged")
-    assert the_one(room).removed
-    assert not path.exists()
-    (tmp_path / "unplugged").rename(tmp_path / "usb")
-    assert git(tmp_path / "usb", "status", "--porcelain") == ""
-
-
-def test_a_later_attempt_of_a_run_whose_directory_was_deleted_loses_no_commit_either(
-    room: Room, path: Path, repository: Path
-) -> None:
-    git(repository, "config", "core.logAllRefUpdates", "false")
-    git(path, "checkout", "--quiet", "--detach")
-    (repository / ".git/worktrees/run1/logs/HEAD").unlink()
-    lost = commit(path, "nowhere else")
-    path.rename(path.parent.parent / ".elsewhere")
-    room.prepare("run1", repository=repository)
-    assert lost in git(repository, "for-each-ref", "refs/paddock/kept/run1")
-
-
-def test_a_process_is_seen_where_the_state_directory_is_reached_by_a_link(
-    repository: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "real")
-    room = Room(tmp_path / "link/workspaces", idle_days=0)
-    path = room.prepare("run1", repository=repository)
-    room.release("run1")
-    process = subprocess.Popen(["sleep", "60"], cwd=path)
-    try:
-        assert is_kept(room, path, f"pid {process.pid} (sleep)")
-    finally:
-        ended(process)
-    assert the_one(room).removed
-    assert len(git(repository, "worktree", "list").splitlines()) == 1
-
-
-def test_one_that_was_taken_after_it_was_looked_at_stays(
-    room: Room, path: Path, repository: Path
-) -> None:
-    """A retry may take it while others are judged."""
-    (spot,) = [one for one in clearing.spots(path.parents[1]) if isinstance(one, clearing.Spot)]
-    room.prepare("run1", repository=repository)
-    assert "taken" in clearing.clear(spot).because
-    assert path.is_dir()
-    room.release("run1")

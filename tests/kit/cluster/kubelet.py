@@ -7,9 +7,12 @@ import contextlib
 from decimal import Decimal
 from typing import Any
 
+from tests.kit.cluster.amounts import quantity
 from tests.kit.cluster.lives import End, Life, Log, MakeLife, Scripted
 from tests.kit.cluster.objects import NODE, POD, Kind, Object, Shelves, now_text
-from tests.kit.cluster.rules import quantity, usage
+from tests.kit.cluster.quotas import usage
+
+PREEMPTED = "default-scheduler: preempting to accommodate a higher priority pod"
 
 
 def is_over(pod: Object) -> bool:
@@ -139,7 +142,7 @@ class Kubelet:
         if not lesser or any("deletionTimestamp" in one["metadata"] for one in lesser):
             return
         victim = min(lesser, key=lambda one: one["spec"].get("priority", 0))
-        self.disrupt(victim, "PreemptionByScheduler", "preempted for a more important pod")
+        self.disrupt(victim, "PreemptionByScheduler", PREEMPTED)
 
     # -- living ---------------------------------------------------------------------------
 
@@ -255,7 +258,11 @@ class Kubelet:
                 self._shelves.delete(NODE, found)
         for pod in list(self._shelves.all(POD)):
             if pod["spec"].get("nodeName") == node and not is_over(pod):
-                pod = self._shelves.change(POD, pod, status={"phase": "Failed"})
+                facts = {"status": "True", "reason": "DeletionByPodGC"}
+                facts["message"] = "PodGC: node no longer exists"
+                conditions = with_condition(pod, "DisruptionTarget", **facts)
+                over = {"phase": "Failed", "conditions": conditions}
+                pod = self._shelves.change(POD, pod, status=over)
                 self._shelves.remove(POD, pod)
 
     def close(self) -> None:

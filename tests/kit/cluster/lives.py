@@ -25,8 +25,8 @@ from paddock.drivers.fake.script import (
     Use,
     read_script,
 )
+from tests.kit.cluster.amounts import quantity
 from tests.kit.cluster.objects import Object
-from tests.kit.cluster.rules import quantity
 
 OOM = "OOMKilled"
 
@@ -72,7 +72,7 @@ class Log:
         """By the second, as the real one: what is older than that is left out."""
         if text is None:
             return 0
-        whole = text.partition(".")[0]
+        whole = text.partition(".")[0].rstrip("Z")  # an API server passes it on without a fraction
         return next((at for stamp, at in self.begins if stamp >= whole), len(self.stamped))
 
     def close(self) -> None:

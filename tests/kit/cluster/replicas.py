@@ -14,20 +14,22 @@ from paddock.cluster.client import Api, Where
 from paddock.controller.controller import Controller, ControllerSettings
 from paddock.controller.leading import Terms
 from paddock.drivers.kubernetes.settings import KubernetesSettings
-from tests.kit.cluster.objects import CRD, Kind, Object
-from tests.kit.cluster.standin import Cluster
+from tests.kit.cluster.choice import AnyCluster
+from tests.kit.cluster.objects import Kind, Object
 
 AGENT_RUNS = Kind("paddock.dev", "v1", "agentruns", "AgentRun", has_status=True)
 QUICK = Terms(lease_s=1.0, renew_s=0.6, retry_s=0.1)
 
 
 class Replicas:
-    def __init__(self, cluster: Cluster, directory: Path) -> None:
+    def __init__(
+        self, cluster: AnyCluster, directory: Path, definition: Object | None = None
+    ) -> None:
         self.cluster, self._directory = cluster, directory
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.controllers: dict[str, Controller] = {}
         self.apis: dict[str, Api] = {}
-        cluster.create(CRD, crd())
+        cluster.define(definition or crd())
 
     def add(self, name: str, **settings: Any) -> Controller:
         api = Api(Where(kubeconfig=self.cluster.kubeconfig(self._directory)))
@@ -72,21 +74,20 @@ class Replicas:
         return self.cluster.create(AGENT_RUNS, wanted)
 
     def status(self, name: str) -> Object:
-        found = self.cluster.call(
-            lambda: self.cluster.shelves.find(AGENT_RUNS, name, self.cluster.namespace)
-        )
+        found = self.cluster.find(AGENT_RUNS, name)
         return {} if found is None else found.get("status", {})
 
     def outcomes(self) -> Counter[str]:
         found = self.cluster.all(AGENT_RUNS)
         return Counter(str(one.get("status", {}).get("outcome")) for one in found)
 
-    async def ended(self, *names: str, within_s: float = 60.0) -> None:
+    async def ended(self, *names: str, within_s: float | None = None) -> None:
         await self.until(
             lambda: all(self.status(name).get("state") == "ended" for name in names), within_s
         )
 
-    async def until(self, condition: Callable[[], bool], within_s: float = 60.0) -> None:
+    async def until(self, condition: Callable[[], bool], within_s: float | None = None) -> None:
+        within_s = max(within_s or 0.0, self.cluster.patience_s)
         give_up_at = asyncio.get_running_loop().time() + within_s
         while not condition():
             if asyncio.get_running_loop().time() > give_up_at:
@@ -97,8 +98,10 @@ class Replicas:
 
 
 @contextlib.asynccontextmanager
-async def replicas(cluster: Cluster, directory: Path) -> AsyncIterator[Replicas]:
-    found = Replicas(cluster, directory)
+async def replicas(
+    cluster: AnyCluster, directory: Path, definition: Object | None = None
+) -> AsyncIterator[Replicas]:
+    found = Replicas(cluster, directory, definition)
     try:
         yield found
     finally:

@@ -1,42 +1,36 @@
-"""What the API server refuses, and what it fills in: quotas, limit ranges, schemas, names."""
+"""What the API server refuses, and what it fills in: names, Jobs, what nobody may change."""
 
 from __future__ import annotations
 
 import re
-from decimal import Decimal
-from typing import Any
 
-import jsonschema
-
+from tests.kit.cluster.amounts import forbidden, invalid, quantity
+from tests.kit.cluster.namespaces import hold
 from tests.kit.cluster.objects import (
+    BINDING,
+    CRD,
+    DEPLOYMENT,
     JOB,
     LIMITS,
+    NAMESPACE,
     POD,
     PRIORITY,
-    QUOTA,
     VOLUME,
     Kind,
     Object,
-    Refusal,
     Shelves,
 )
+from tests.kit.cluster.quotas import check_quota
+from tests.kit.cluster.ranges import (
+    check_ranges,
+    check_ranges_of_claims,
+    fill_from_ranges,
+    fill_range,
+)
 
-_UNITS: dict[str, Any] = {"m": Decimal("0.001"), "k": 1000, "M": 10**6, "G": 10**9, "T": 10**12}
-_UNITS |= {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "": 1}
-_QUANTITY = re.compile(r"([0-9]+(?:\.[0-9]+)?)(m|k|M|G|T|Ki|Mi|Gi|Ti)?")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+IN_USE = "kubernetes.io/pvc-protection"
 _LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
-
-
-def quantity(text: str | float) -> Decimal:
-    match = _QUANTITY.fullmatch(str(text))
-    if match is None:
-        raise Refusal(400, "BadRequest", f"quantities must match the regular expression: {text!r}")
-    return Decimal(match[1]) * Decimal(_UNITS[match[2] or ""])
-
-
-def invalid(kind: Kind, name: str, why: str) -> Refusal:
-    return Refusal(422, "Invalid", f'{kind.kind} "{name}" is invalid: {why}')
 
 
 def check_names(kind: Kind, wanted: Object) -> None:
@@ -50,17 +44,21 @@ def check_names(kind: Kind, wanted: Object) -> None:
 
 
 def fill(shelves: Shelves, kind: Kind, wanted: Object, namespace: str) -> None:
-    """What admission plugins put in before anything is checked."""
+    """What defaults and admission plugins put in before anything is checked."""
+    if kind is LIMITS:
+        fill_range(wanted)
+    if kind is NAMESPACE:
+        hold(wanted)
+    if kind is VOLUME:
+        wanted["metadata"].setdefault("finalizers", []).append(IN_USE)
     if kind is POD:
-        _fill_priority(shelves, wanted["spec"])
-        for limits in shelves.all(LIMITS, namespace):
-            for rule in limits["spec"]["limits"]:
-                if rule["type"] == "Container":
-                    for container in wanted["spec"]["containers"]:
-                        _fill_container(container, rule)
+        _fill_priority(shelves, wanted)
+        _fill_requests(wanted)
+        fill_from_ranges(shelves, wanted, namespace)
 
 
-def _fill_priority(shelves: Shelves, spec: Object) -> None:
+def _fill_priority(shelves: Shelves, pod: Object) -> None:
+    spec = pod["spec"]
     name = spec.get("priorityClassName")
     if name is None:
         usual = [one for one in shelves.all(PRIORITY) if one.get("globalDefault")]
@@ -68,33 +66,33 @@ def _fill_priority(shelves: Shelves, spec: Object) -> None:
         return
     found = shelves.find(PRIORITY, name)
     if found is None:
-        raise Refusal(403, "Forbidden", f"no PriorityClass with name {name} was found")
+        raise forbidden(POD, pod, f"no PriorityClass with name {name} was found")
     spec["priority"] = found["value"]
 
 
-def _fill_container(container: Object, rule: Object) -> None:
-    resources = container.setdefault("resources", {})
-    limits, requests = resources.setdefault("limits", {}), resources.setdefault("requests", {})
-    for name, value in rule.get("default", {}).items():
-        limits.setdefault(name, value)
-    for name in list(limits):
-        usual = rule.get("defaultRequest", {}).get(name, limits[name])
-        requests.setdefault(name, usual)
+def _fill_requests(pod: Object) -> None:
+    """Before any range is looked at: who names a limit asks for all of it."""
+    for container in pod["spec"]["containers"]:
+        resources = container.setdefault("resources", {})
+        for name, value in resources.get("limits", {}).items():
+            resources.setdefault("requests", {}).setdefault(name, value)
 
 
 def check(shelves: Shelves, kind: Kind, wanted: Object, namespace: str) -> None:
     check_names(kind, wanted)
     if kind is JOB:
-        _check_job(shelves, wanted)
+        _check_job(wanted)
     if kind is POD:
         _check_containers(kind, wanted["metadata"].get("name", ""), wanted["spec"])
-        _check_ranges(shelves, wanted, namespace)
-    if kind in (POD, VOLUME) or kind.plural in ("configmaps", "secrets", "services"):
-        _check_quota(shelves, kind, wanted, namespace)
+        check_ranges(shelves, wanted, namespace)
+    if kind is VOLUME:
+        check_ranges_of_claims(shelves, wanted, namespace)
+    if kind in (POD, VOLUME, JOB) or kind.plural in ("configmaps", "secrets", "services"):
+        check_quota(shelves, kind, wanted, namespace)
 
 
-def _check_job(shelves: Shelves, wanted: Object) -> None:
-    """What the real one checks of what we write; `shelves` for the classes it names."""
+def _check_job(wanted: Object) -> None:
+    """What the real one checks of what we write. Whether its pods may be made is seen later."""
     name, spec = wanted["metadata"]["name"], wanted["spec"]
     pod = spec["template"]["spec"]
     if pod.get("restartPolicy") not in ("Never", "OnFailure"):
@@ -110,7 +108,34 @@ def _check_job(shelves: Shelves, wanted: Object) -> None:
                 raise invalid(JOB, name, "spec.podFailurePolicy…onPodConditions[].status: Required")
     _check_containers(JOB, name, pod)
     check_names(JOB, {"metadata": {"name": name, **spec["template"].get("metadata", {})}})
-    _fill_priority(shelves, dict(pod)) if pod.get("priorityClassName") else None
+
+
+def check_fixed(kind: Kind, before: Object, after: Object) -> None:
+    """What nobody may change of what is there."""
+    name = before["metadata"]["name"]
+    if kind is JOB and before["spec"]["template"] != after["spec"]["template"]:
+        raise invalid(JOB, name, "spec.template: Invalid value: field is immutable")
+    _check_kept(kind, before, after)
+    if kind is POD and before["spec"] != after["spec"]:
+        why = "spec: Forbidden: pod updates may not change fields other than some"
+        raise invalid(POD, name, why)
+
+
+def _check_kept(kind: Kind, before: Object, after: Object) -> None:
+    """Of what people configure."""
+    name = before["metadata"]["name"]
+    if kind is PRIORITY and before["value"] != after.get("value"):
+        raise invalid(kind, name, "value: Forbidden: may not be changed in an update.")
+    if kind is DEPLOYMENT and before["spec"]["selector"] != after["spec"]["selector"]:
+        raise invalid(kind, name, "spec.selector: Invalid value: field is immutable")
+    if kind is BINDING and before["roleRef"] != after["roleRef"]:
+        raise invalid(kind, name, "roleRef: Invalid value: cannot change roleRef")
+    if kind is CRD:
+        known = {one["name"] for one in after["spec"]["versions"]}
+        for index, version in enumerate(before.get("status", {}).get("storedVersions", [])):
+            if version not in known:
+                why = f'Invalid value: "{version}": must appear in spec.versions'
+                raise invalid(kind, name, f"status.storedVersions[{index}]: {why}")
 
 
 def _check_containers(kind: Kind, name: str, spec: Object) -> None:
@@ -125,153 +150,3 @@ def _check_containers(kind: Kind, name: str, spec: Object) -> None:
             if limit is not None and quantity(value) > quantity(limit):
                 text = f"resources.requests: Invalid value: {value!r}: must be less than or equal"
                 raise invalid(kind, name, f"{text} to {what} limit of {limit}")
-
-
-def _check_ranges(shelves: Shelves, wanted: Object, namespace: str) -> None:
-    for limits in shelves.all(LIMITS, namespace):
-        for rule in limits["spec"]["limits"]:
-            if rule["type"] != "Container":
-                continue
-            for container in wanted["spec"]["containers"]:
-                asked = container.get("resources", {}).get("limits", {})
-                for what, most in rule.get("max", {}).items():
-                    if what in asked and quantity(asked[what]) > quantity(most):
-                        text = f"maximum {what} usage per Container is {most}, but limit is "
-                        raise Refusal(403, "Forbidden", text + str(asked[what]))
-
-
-# -- quota ----------------------------------------------------------------------------------------
-
-
-def usage(kind: Kind, found: Object) -> dict[str, Decimal]:
-    """What one object takes of a quota."""
-    if kind is VOLUME:
-        size = found["spec"]["resources"]["requests"]["storage"]
-        return {"persistentvolumeclaims": Decimal(1), "requests.storage": quantity(size)}
-    if kind is not POD:
-        return {kind.plural: Decimal(1), f"count/{kind.plural}": Decimal(1)}
-    taken = {"pods": Decimal(1)}
-    for container in found["spec"]["containers"]:
-        resources = container.get("resources", {})
-        for part in ("requests", "limits"):
-            for what, value in resources.get(part, {}).items():
-                name = f"{part}.{what}"
-                taken[name] = taken.get(name, Decimal(0)) + quantity(value)
-    return taken
-
-
-def used(shelves: Shelves, namespace: str, quota: Object) -> dict[str, Decimal]:
-    hard = quota["spec"].get("hard", {})
-    found = {name: Decimal(0) for name in hard}
-    for kind in (POD, VOLUME):
-        for one in shelves.all(kind, namespace):
-            if kind is POD and one.get("status", {}).get("phase") in ("Succeeded", "Failed"):
-                continue
-            if not _in_scope(quota, kind, one):
-                continue
-            for name, value in usage(kind, one).items():
-                if name in found:
-                    found[name] += value
-    return found
-
-
-def _in_scope(quota: Object, kind: Kind, one: Object) -> bool:
-    selector = quota["spec"].get("scopeSelector", {}).get("matchExpressions", [])
-    if not selector:
-        return True
-    if kind is not POD:
-        return False
-    name = one["spec"].get("priorityClassName")
-    return all(
-        name in rule.get("values", []) if rule["operator"] == "In" else name is not None
-        for rule in selector
-        if rule["scopeName"] == "PriorityClass"
-    )
-
-
-def _check_quota(shelves: Shelves, kind: Kind, wanted: Object, namespace: str) -> None:
-    name = wanted["metadata"].get("name", "")
-    for quota in shelves.all(QUOTA, namespace):
-        if not _in_scope(quota, kind, wanted):
-            continue
-        hard, taken = quota["spec"].get("hard", {}), usage(kind, wanted)
-        before = used(shelves, namespace, quota)
-        quota_name = quota["metadata"]["name"]
-        if kind is POD:
-            missing = [
-                one for one in hard if one.startswith(("requests.", "limits.")) and one not in taken
-            ]
-            missing = [one for one in missing if one != "requests.storage"]
-            if missing:
-                text = f'pods "{name}" is forbidden: failed quota: {quota_name}: must specify '
-                raise Refusal(403, "Forbidden", text + ",".join(missing))
-        over = [
-            one
-            for one in hard
-            if taken.get(one, Decimal(0)) > 0 and before[one] + taken[one] > quantity(hard[one])
-        ]
-        if over:
-            parts = [
-                ",".join(f"{one}={values[one]}" for one in over)
-                for values in (taken, before, {one: hard[one] for one in over})
-            ]
-            text = (
-                f'{kind.plural} "{name}" is forbidden: exceeded quota: {quota_name}, '
-                f"requested: {parts[0]}, used: {parts[1]}, limited: {parts[2]}"
-            )
-            raise Refusal(403, "Forbidden", text)
-
-
-# -- custom resources -----------------------------------------------------------------------------
-
-
-def pruned(schema: Object, value: Any) -> Any:
-    """Structural schemas keep only what they name."""
-    if schema.get("x-kubernetes-preserve-unknown-fields"):
-        return value
-    if isinstance(value, dict):
-        known, more = schema.get("properties"), schema.get("additionalProperties")
-        if known is None and isinstance(more, dict):
-            return {name: pruned(more, each) for name, each in value.items()}
-        if known is None:
-            return value
-        return {name: pruned(known[name], each) for name, each in value.items() if name in known}
-    if isinstance(value, list):
-        return [pruned(schema.get("items", {}), each) for each in value]
-    return value
-
-
-def defaulted(schema: Object, value: Any) -> Any:
-    if isinstance(value, dict):
-        for name, each in schema.get("properties", {}).items():
-            if name not in value and "default" in each:
-                value[name] = each["default"]
-            if name in value:
-                defaulted(each, value[name])
-    return value
-
-
-def check_custom(kind: Kind, schema: Object, wanted: Object) -> Object:
-    """Pruned and filled in; 422 with the path of what is wrong."""
-    kept = {name: wanted[name] for name in ("apiVersion", "kind", "metadata") if name in wanted}
-    body = {name: value for name, value in wanted.items() if name not in kept}
-    body = defaulted(schema, pruned(schema, body))
-    rules = {**schema, "properties": {**schema.get("properties", {})}}
-    for error in jsonschema.Draft202012Validator(_plain(rules)).iter_errors(body):
-        path = ".".join(map(str, error.absolute_path))
-        raise invalid(kind, wanted["metadata"].get("name", ""), f"{path}: {error.message}")
-    whole: Object = kept | body
-    return whole
-
-
-def _plain(schema: Any) -> Any:
-    """Without what only Kubernetes knows."""
-    if isinstance(schema, list):
-        return [_plain(each) for each in schema]
-    if not isinstance(schema, dict):
-        return schema
-    found = {name: _plain(each) for name, each in schema.items() if not name.startswith("x-")}
-    if schema.get("nullable") and "type" in found:
-        found["type"] = [found["type"], "null"]
-    found.pop("format", None)
-    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import socket
 import threading
 from collections import Counter
@@ -13,12 +14,15 @@ from typing import Any, TypeVar
 import uvicorn
 import yaml
 
+from tests.kit.cluster.deployments import DeploymentController
+from tests.kit.cluster.evicting import evict
 from tests.kit.cluster.jobs import JobController
 from tests.kit.cluster.kubelet import Kubelet
 from tests.kit.cluster.lives import Process
+from tests.kit.cluster.namespaces import NamespaceController
 from tests.kit.cluster.objects import (
+    CRD,
     JOB,
-    LEASE,
     LIMITS,
     NAMESPACE,
     NODE,
@@ -30,6 +34,7 @@ from tests.kit.cluster.objects import (
     Refusal,
     Shelves,
 )
+from tests.kit.cluster.paths import Place
 from tests.kit.cluster.server import Api
 
 T = TypeVar("T")
@@ -37,7 +42,13 @@ NAMESPACE_NAME = "agents"
 
 
 class Cluster:
-    """`second_s`: how long one of its seconds takes; `processes`: where claims of real ones lie."""
+    """`second_s`: how long one of its seconds takes; `processes`: where claims of real ones lie.
+
+    What tests do to it is what `real.RealCluster` can do as well: see `choice`.
+    """
+
+    is_real = False
+    patience_s = 60.0
 
     def __init__(
         self,
@@ -68,11 +79,13 @@ class Cluster:
         if processes is not None:
             self.kubelet.make_life = lambda pod, log: Process(pod, log, volumes=processes)
         self.jobs = JobController(self.shelves, self.kubelet)
-        self.api = Api(self.shelves, self.kubelet)
+        self.deployments = DeploymentController(self.shelves, self.kubelet)
+        self.namespaces = NamespaceController(self.shelves)
+        self.api = Api(self.shelves, self.kubelet, self.jobs)
         config = uvicorn.Config(self.api.app, log_level="critical", timeout_graceful_shutdown=1)
         self._server = uvicorn.Server(config)
         self._server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
-        self.shelves.create(NAMESPACE, {"metadata": {"name": self.namespace}})
+        self._create(NAMESPACE, {"metadata": {"name": self.namespace}}, "")
         self._add_node("node-1", "64", "256Gi", "2000")
         self._ready.set()
         await self._server.serve(sockets=[self._socket])
@@ -101,28 +114,18 @@ class Cluster:
 
         return asyncio.run_coroutine_threadsafe(doing(), self.loop).result(20)
 
-    def kubeconfig(self, directory: Path) -> Path:
-        """As a file that clients are pointed to."""
+    def kubeconfig(self, directory: Path, *, token: str = "") -> Path:
+        """As a file that clients are pointed to; a token is the name of who they are."""
         directory.mkdir(parents=True, exist_ok=True)
         path = directory / "kubeconfig"
-        known = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "here",
-            "clusters": [{"name": "here", "cluster": {"server": self.url}}],
-            "users": [{"name": "me", "user": {}}],
-            "contexts": [
-                {
-                    "name": "here",
-                    "context": {"cluster": "here", "user": "me", "namespace": self.namespace},
-                }
-            ],
-        }
-        path.write_text(yaml.safe_dump(known), encoding="utf-8")
+        path.write_text(kubeconfig_of(self.url, self.namespace, token), encoding="utf-8")
         return path
 
     def all(self, kind: Kind) -> list[Object]:
         return self.call(lambda: list(self.shelves.all(kind)))
+
+    def find(self, kind: Kind, name: str) -> Object | None:
+        return self.call(lambda: self.shelves.find(kind, name, self._space(kind)))
 
     def pods(self) -> list[Object]:
         return self.all(POD)
@@ -132,14 +135,26 @@ class Cluster:
 
     def create(self, kind: Kind, wanted: Object) -> Object:
         """As `kubectl create` would: through the rules."""
-        name = self.namespace if kind.namespaced else ""
-        return self.call(lambda: self._create(kind, wanted, name))
+        return self.call(lambda: self._create(kind, wanted, self._space(kind)))
+
+    def define(self, definition: Object) -> None:
+        """A custom resource, until it is served."""
+        self.create(CRD, definition)
+
+    def patch(self, kind: Kind, name: str, patch: Object) -> None:
+        self.call(lambda: self.shelves.patch(kind, (self._space(kind), name), patch))
+
+    def delete(self, kind: Kind, name: str) -> None:
+        """As `kubectl delete` would: what it owns goes too."""
+        shelves = self.shelves
+        self.call(lambda: shelves.delete(kind, shelves.get(kind, name, self._space(kind))))
+
+    def _space(self, kind: Kind) -> str:
+        return self.namespace if kind.namespaced else ""
 
     def _create(self, kind: Kind, wanted: Object, namespace: str) -> Object:
-        from tests.kit.cluster.server import _Place
-
         rest = ["namespaces", namespace, kind.plural] if namespace else [kind.plural]
-        place = _Place(kind.group, kind.version, rest)
+        place = Place(kind.group, kind.version, rest)
         return self.api._create(kind, place, wanted)  # noqa: SLF001 - as the server does
 
     def _add_node(self, name: str, cpu: str, memory: str, pods: str) -> None:
@@ -173,6 +188,37 @@ class Cluster:
             wanted = {"metadata": {"name": f"agent-{name}-priority"}, "value": value}
             self.create(PRIORITY, wanted)
 
+    # -- nodes ----------------------------------------------------------------------------
+
+    def no_nodes(self) -> None:
+        for one in self.all(NODE):
+            self.call(functools.partial(self.shelves.remove, NODE, one))
+
+    def miss_image(self, name: str) -> None:
+        self.call(lambda: self.kubelet.missing_images.add(name))
+
+    def evict(self, pod: str) -> None:
+        """As who drains a node: by the API, which asks the budgets."""
+        found = self.find(POD, pod)
+        assert found is not None
+        self.call(lambda: evict(self.shelves, self.kubelet, found))
+
+    def press(self, pod: str) -> None:
+        """Its node has no memory left, and ends it."""
+        found = self.find(POD, pod)
+        assert found is not None
+        self.call(lambda: self.kubelet.evict_for_pressure(found))
+
+    def lose(self, node: str) -> None:
+        self.call(lambda: self.kubelet.lose(node))
+
+    def remove_node(self, node: str) -> None:
+        self.call(lambda: self.kubelet.remove_node(node))
+
+    def alive(self) -> int:
+        """Containers that run."""
+        return self.call(lambda: len(self.kubelet.lives))
+
     # -- trouble --------------------------------------------------------------------------
 
     def go_down(self) -> None:
@@ -198,6 +244,9 @@ class Cluster:
     def compact(self) -> None:
         self.call(self.shelves.compact)
 
+    def break_logs(self) -> None:
+        self.call(self.api.break_logs)
+
     @property
     def calls(self) -> Counter[str]:
         return self.call(lambda: Counter(self.api.calls))
@@ -206,8 +255,18 @@ class Cluster:
         """The names of all pods whose container was ever started, in order."""
         return self.call(lambda: list(self.kubelet.begun))
 
-    def lease(self, name: str) -> Object | None:
-        return self.call(lambda: self.shelves.find(LEASE, name, self.namespace))
+
+def kubeconfig_of(url: str, namespace: str, token: str = "") -> str:
+    context = {"cluster": "here", "user": "me", "namespace": namespace}
+    known = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "here",
+        "clusters": [{"name": "here", "cluster": {"server": url}}],
+        "users": [{"name": "me", "user": {"token": token} if token else {}}],
+        "contexts": [{"name": "here", "context": context}],
+    }
+    return yaml.safe_dump(known)
 
 
 def _quiet(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -55,6 +56,12 @@ def test_a_directory_that_may_not_be_looked_into_has_its_own_name(tmp_path: Path
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
     assert project_of(str(loop / "inner")) == "inner"
+
+
+def test_a_pipe_that_is_called_git_is_not_waited_in(tmp_path: Path) -> None:
+    """In a directory of everybody, such as /tmp, anybody can lay one above another's directory."""
+    os.mkfifo(tmp_path / ".git")
+    assert project_of(str(tmp_path / "mine")) == as_word(tmp_path.name)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paddock.bench.rightsizing import compare
+from tests.kit.two_months import compare
 
 
 def test_advised_limits_reserve_a_fifth_less_and_kill_no_more() -> None:

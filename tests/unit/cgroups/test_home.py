@@ -9,6 +9,7 @@ import pytest
 
 from paddock.cgroups.home import NoHome, find_home
 from paddock.cgroups.mounts import UNIFIED, cgroups_of, directories_of, mounts
+from paddock.cgroups.v1 import Group1
 
 
 class Tree:
@@ -101,7 +102,8 @@ def test_a_hybrid_host_has_its_walls_in_the_old_hierarchies(tree: Tree) -> None:
     tree.live_in("", "/")
     found = find_home("x", proc=str(tree.proc))
     assert found.version == 1
-    assert found.hierarchies == ("memory", "pids", "freezer")
+    assert isinstance(found.group, Group1)
+    assert tuple(found.group.directories) == ("memory", "pids", "freezer")
     assert found.group.path == str(tree.root / "sys/fs/cgroup/memory/own/paddock-x")
 
 
@@ -124,3 +126,16 @@ def test_lines_that_make_no_sense_are_passed_over(tree: Tree) -> None:
     assert mounts(str(tree.proc)) == []
     found = cgroups_of(proc=str(tree.proc))
     assert (found[UNIFIED], found["cpu"], found["cpuacct"]) == ("/a", "/b", "/b")
+
+
+@pytest.mark.parametrize("sign", ["\x0b", "\x0c", "\x1c", "\x1e", "\x85", "\u2028", "\u2029", "\r"])
+def test_a_name_with_other_line_ends_is_no_line_of_its_own(tree: Tree, sign: str) -> None:
+    """An agent that may make cgroups chooses their names; and of mounts, whose spaces the kernel
+    writes in octal, there is one a line."""
+    point = f"/mnt/x{sign}31"
+    line = f"22 1 8:1 / {point} rw - cgroup2 none rw\n"
+    (tree.proc / "self/mountinfo").write_text(line, encoding="utf-8", newline="\n")
+    assert [mount.point for mount in mounts(str(tree.proc))] == [point]
+    own = f"0::/away{sign}0::/paddock-x/fleet/run.1/main\n"
+    (tree.proc / "self/cgroup").write_text(own, encoding="utf-8", newline="\n")
+    assert cgroups_of(proc=str(tree.proc)) == {UNIFIED: own.removeprefix("0::").rstrip("\n")}

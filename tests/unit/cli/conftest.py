@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from paddock.cli.main import main
-from tests.unit.cli.fake_client import FakeDaemon
+from tests.unit.cli.fake_daemon import FakeDaemon
 
 
 @dataclass(frozen=True, slots=True)

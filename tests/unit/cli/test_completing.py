@@ -10,7 +10,7 @@ from click.shell_completion import ShellComplete
 
 from paddock.cli.completing import complete_any_run, complete_run
 from paddock.cli.main import cli
-from tests.unit.cli.fake_client import FakeDaemon
+from tests.unit.cli.fake_daemon import FakeDaemon
 
 PARAMETER = click.Argument(["run"])
 

@@ -15,7 +15,7 @@ from paddock.client.errors import NoDaemon
 from paddock.config import layers
 from paddock.config.settings import SETTINGS
 from tests.unit.cli.conftest import Paddock
-from tests.unit.cli.fake_client import FakeDaemon
+from tests.unit.cli.fake_daemon import FakeDaemon
 
 Capture = pytest.CaptureFixture[str]
 

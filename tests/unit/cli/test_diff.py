@@ -14,7 +14,7 @@ from paddock.client import NotFound
 from paddock.wire.views import DiffView
 from tests.kit.repositories import a_repository, git, write
 from tests.unit.cli.conftest import Paddock
-from tests.unit.cli.fake_client import FakeDaemon
+from tests.unit.cli.fake_daemon import FakeDaemon
 
 PATCH = """\
 diff --git a/a.txt b/a.txt

@@ -12,7 +12,7 @@ from paddock.core.run import Outcome
 from paddock.drivers.local.keeper.protocol import Order
 from paddock.drivers.local.keeper.shim import why_failed
 from paddock.wire.views import RunView
-from tests.unit.cli.fake_client import FakeDaemon
+from tests.unit.cli.fake_daemon import FakeDaemon
 
 
 def ended(**facts: Any) -> RunView:

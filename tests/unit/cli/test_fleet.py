@@ -20,7 +20,7 @@ from paddock.client.errors import BadRequest, Refused
 from paddock.wire.views import HeartbeatView, MoveView
 from tests.kit.waiting import until
 from tests.unit.cli.conftest import Paddock
-from tests.unit.cli.fake_client import FakeDaemon, Life
+from tests.unit.cli.fake_daemon import FakeDaemon, Life
 
 FLEET = """
 fleet: trio
@@ -52,6 +52,7 @@ def test_all_succeeded_is_exit_0_with_a_line_a_change_and_a_summary(
     head = next(line for line in lines if line.startswith("name"))
     assert head.split() == ["name", "outcome", "exit", "tries", "time", "peak"]
     assert lines[-1].startswith("2 runs in ")
+    assert " d " in lines[-1]  # from their submission, here in 1970, not from our first look
     assert lines[-1].endswith(": 2 succeeded")
     assert "3.5 s" in called.out
     assert "128 MiB" in called.out

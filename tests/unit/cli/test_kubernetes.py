@@ -34,6 +34,17 @@ def test_render_writes_files_and_a_quota_of_ones_own(
     assert not (tmp_path / "monitoring.yaml").exists()
 
 
+def test_quotas_follow_from_what_is_expected_unless_one_is_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["--expect", "implementation=5", "--expect", "quality=5", "--quota", "pods=99"]
+    assert main(["kubernetes", "render", "--json", *words]) == 0
+    objects = json.loads(capsys.readouterr().out)
+    [quota] = [one for one in objects if one["metadata"]["name"] == "agent-platform-quota"]
+    assert quota["spec"]["hard"]["limits.memory"] == "144Gi"
+    assert quota["spec"]["hard"]["pods"] == "99"
+
+
 def test_what_was_changed_by_hand_is_not_written_over(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -81,6 +92,12 @@ def test_what_is_wrong_is_told_with_its_rule(
         (["render", "--quota", "limits.memroy=1Gi"], "is none of"),
         (["render", "--quota", "limits.memory=lots"], "no quantity"),
         (["render", "--quota", "pods=0"], "more than 0"),
+        (["render", "--expect", "quality"], "allowed: a role and how many"),
+        (["render", "--expect", "quality=0"], "allowed: a role and how many"),
+        (["apply", "--to", "2"], "only with --rollback"),
+        (["apply", "--stage", "50", "--stage", "10"], "rising numbers"),
+        (["remove", "--namespace", "A/b"], "is no name"),
+        (["check", "--cluster", "x.yaml"], "no files"),
         (["check", "--version", "9.9"], "is not known"),
         (["check", "nowhere.yaml"], "nowhere.yaml"),
         (["check", "binary"], "is no YAML"),

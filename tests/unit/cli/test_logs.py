@@ -12,7 +12,7 @@ import pytest
 from paddock.cli.log_lines import LONGEST_LINE, cleaned, lines, matching
 from paddock.cli.main import main
 from tests.unit.cli.conftest import Paddock
-from tests.unit.cli.fake_client import FakeDaemon, Life
+from tests.unit.cli.fake_daemon import FakeDaemon, Life
 
 EVIL = (
     b"\x1b[31mred\x1b[0m \x1b]0;title\x07\x1b[2J\x1b[?1049h\x1bcplain\r\n"
@@ -35,6 +35,7 @@ class Terminal(io.TextIOWrapper):
 def on_a_terminal(paddock: Paddock, monkeypatch: pytest.MonkeyPatch, *args: str) -> bytes:
     held = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", Terminal(held))
+    monkeypatch.setenv("TERM", "xterm")
     assert paddock(*args).code == 0
     return held.getvalue()
 

@@ -18,7 +18,8 @@ from paddock.core.units import GIB, MIB
 from paddock.wire.run_request import RunRequest
 from paddock.wire.views import BreakerView, LearnedView, MoveView, Submit
 from tests.unit.cli.conftest import Paddock
-from tests.unit.cli.fake_client import FakeClient, FakeDaemon, Life
+from tests.unit.cli.fake_client import FakeClient
+from tests.unit.cli.fake_daemon import FakeDaemon, Life
 
 EVIL = "x\x1b[2J\u202ey"
 
@@ -178,6 +179,7 @@ def test_memory_shows_each_agent_against_its_wall(paddock: Paddock, daemon: Fake
     daemon.add("implement")
     head, row = paddock("memory").out.splitlines()
     assert head.split()[:4] == ["id", "name", "in", "use"]
+    assert head.split()[-2:] == ["processes", "group"]
     assert "█···················   6%" in row
     assert paddock("memory", "--json").json[0]["peak_bytes"] == 128 * 1024**2
 
@@ -286,7 +288,8 @@ def test_the_reason_of_a_stop_is_told_once(paddock: Paddock, daemon: FakeDaemon)
         MoveView(at=4.0, state="ended", attempt=1, because="it ended"),
     ]
     told = [line.split("  1  ")[1] for line in paddock("story", "slow").out.splitlines()[1:]]
-    assert told == ["the agent runs", because, "it is still there: pressed harder", "it ended"]
+    stopped = f"paddock stopped it: {because}"
+    assert told == ["the agent runs", stopped, "it is still there: pressed harder", "it ended"]
     daemon.moves[-1].because = because
     daemon.moves.pop(2)
     assert paddock("story", "slow").out.splitlines()[-1].endswith("1  timeout_exceeded")

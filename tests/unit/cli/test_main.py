@@ -53,6 +53,15 @@ def test_called_bare_it_shows_its_commands(capsys: pytest.CaptureFixture[str]) -
     assert "capacity" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("group", ["bench", "cgroup", "config", "daemon", "host", "workspace"])
+def test_what_a_subcommand_does_is_not_cut_off(
+    capsys: pytest.CaptureFixture[str], group: str
+) -> None:
+    assert main([group, "--help"]) == 0
+    commands = capsys.readouterr().out.partition("Commands:\n")[2].splitlines()
+    assert commands and not [line for line in commands if line.endswith("...") or len(line) > 80]
+
+
 def test_an_unknown_command_is_answered_with_the_nearest_one(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

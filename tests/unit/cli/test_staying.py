@@ -7,7 +7,7 @@ import pytest
 from paddock.cli import staying
 from paddock.cli.staying import Staying
 from paddock.client.errors import NoDaemon
-from tests.unit.cli.fake_client import FakeDaemon
+from tests.unit.cli.fake_daemon import FakeDaemon
 
 
 @pytest.fixture(autouse=True)

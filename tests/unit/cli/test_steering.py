@@ -7,7 +7,8 @@ import pytest
 from paddock.wire.run_request import RunRequest
 from paddock.wire.views import BreakerView, Otherwise, Submit
 from tests.unit.cli.conftest import Paddock
-from tests.unit.cli.fake_client import FakeClient, FakeDaemon
+from tests.unit.cli.fake_client import FakeClient
+from tests.unit.cli.fake_daemon import FakeDaemon
 
 
 def test_kill_prints_what_it_killed(paddock: Paddock, daemon: FakeDaemon) -> None:

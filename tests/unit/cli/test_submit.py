@@ -11,7 +11,7 @@ import pytest
 
 from paddock.core.units import GIB
 from tests.unit.cli.conftest import Paddock
-from tests.unit.cli.fake_client import FakeDaemon, Life
+from tests.unit.cli.fake_daemon import FakeDaemon, Life
 
 
 def test_one_run_prints_its_id(paddock: Paddock) -> None:

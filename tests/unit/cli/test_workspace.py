@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from paddock.client import Refused
 from paddock.wire.views import ClearedView, WorkspaceView
 from tests.unit.cli.conftest import Paddock
-from tests.unit.cli.fake_client import FakeDaemon
+from tests.unit.cli.fake_daemon import FakeDaemon
 
 THERE = WorkspaceView(
     run="r0001",

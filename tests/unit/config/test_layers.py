@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,9 @@ def test_own_profiles_add_to_and_change_those_that_ship() -> None:
         ("sandbox: {host_memory_reserve: 8G}", "sandbox: {host_memory_reserve: 7G}"),
         ("sandbox: {host_memory_reserve: 8G}", "sandbox: {host_memory_reserve: auto}"),
         ("performance_profile: tiny", "queue: {depth: 6}"),
+        ("sandbox: {driver: container}", "sandbox: {driver: local}"),
+        ("sandbox: {driver: container}", "sandbox: {driver: auto}"),
+        ("sandbox: {driver: kubernetes}", "sandbox: {driver: container}"),
     ],
 )
 def test_a_project_that_loosens_the_host_is_told_why_it_may_not(user: str, project: str) -> None:
@@ -115,14 +119,33 @@ def test_a_project_may_be_stricter() -> None:
     found = settings(
         "queue: {depth: 100}",
         project="queue: {depth: 5, admission: guaranteed}\nladder: {queue: 75}\n"
-        "performance: {max_concurrent_agents: 1}\nsandbox: {host_memory_reserve: 9G}",
+        "performance: {max_concurrent_agents: 1}\n"
+        "sandbox: {host_memory_reserve: 9G, driver: container}",
     )
+    assert found[s.SANDBOX_DRIVER] == "container"
     assert (found[s.QUEUE_DEPTH], found[s.ADMISSION], found[s.LADDER_QUEUE]) == (
         5,
         "guaranteed",
         75,
     )
     assert found[s.MAX_AGENTS] == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_strangers_file_above_is_no_project_of_ours(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    file = tmp_path / ".paddock/config.yaml"
+    file.parent.mkdir()
+    file.write_text("sandbox: {memory_limit: 16M}\n", encoding="utf-8")
+    assert find_project_file(mine) == file
+    os.chown(file, 65534, 65534)
+    assert find_project_file(mine) != file
+    os.chown(file, 0, 0)
+    os.chown(file.parent, 65534, 65534)
+    assert find_project_file(mine) != file
+    os.chown(mine, 65534, 65534)  # who works in a directory of somebody takes what is theirs
+    assert find_project_file(mine) == file
 
 
 def test_a_profile_chosen_by_a_project_does_not_loosen_the_host() -> None:

@@ -45,7 +45,7 @@ def test_a_run_that_fits_to_the_byte_fits() -> None:
 
 def test_one_that_uses_more_than_its_limit_counts_with_what_it_uses() -> None:
     demand = a_demand(2)
-    demand.use("r0", 5 * GIB)
+    demand.use("r0", 5 * GIB, at=0.0)
     assert demand.expected_bytes == 5 * GIB
 
 
@@ -73,7 +73,7 @@ def test_the_fleet_alone_never_climbs_to_the_step_at_which_it_is_preempted() -> 
 
 def test_memory_in_use_is_not_counted_twice_on_the_host() -> None:
     demand = a_demand(4)
-    demand.use("r0", 3 * GIB)
+    demand.use("r0", 3 * GIB, at=0.0)
     policy = with_parts(a_policy(free_floor_bytes=1 * GIB), ladder={"preempt": 99.0})
     assert fit(demand, policy, a_newcomer(5), available_bytes=7 * GIB)
     assert not fit(demand, policy, a_newcomer(5), available_bytes=7 * GIB - 1)
@@ -81,7 +81,7 @@ def test_memory_in_use_is_not_counted_twice_on_the_host() -> None:
 
 def test_what_left_is_no_longer_counted() -> None:
     demand = a_demand(4, 6)
-    demand.use("r1", 7 * GIB)
+    demand.use("r1", 7 * GIB, at=0.0)
     demand.leave("r1")
     assert (demand.expected_bytes, demand.sums.used_bytes, len(demand)) == (4 * GIB, 0, 1)
 
@@ -150,7 +150,7 @@ def test_use_above_the_model_counts_and_a_newcomer_comes_on_top() -> None:
     demand = a_demand(*[4] * 3)
     demand.learn("g", quiet().known(SIZING))
     for run in ("r0", "r1", "r2"):
-        demand.use(run, 4 * GIB)
+        demand.use(run, 4 * GIB, at=0.0)
     assert demand.expected_bytes == 12 * GIB
     policy = a_policy(total="64G", reserve="32G")
     fits = fit(demand, policy, a_newcomer(4), available_bytes=60 * GIB)
@@ -169,6 +169,52 @@ def test_what_a_candidate_needs_is_what_it_adds() -> None:
 
 def demand_before(demand: Demand) -> int:
     return demand.sums.plus(demand.of(["new"]), -1).expected_bytes(SIZING)
+
+
+def a_grown_up_demand(*runs: str) -> Demand:
+    """Agents that begin with 100 MiB, rest at 600, and were seen to burst to 2 GiB."""
+    model = SizeModel(SIZING)
+    model.limit_bytes, model.ended = 4 * GIB, 10
+    for used, share in ((100, 0.1), (600, 0.86), (2048, 0.04)):
+        model.observe(used * MIB, seconds=share * 1e6, at=1.0)
+    demand = Demand(SIZING)
+    demand.learn("g", model.known(SIZING))
+    for run in runs:
+        demand.enter(run, group="g", limit_bytes=4 * GIB)
+    return demand
+
+
+def test_growing_up_is_no_burst_and_what_follows_it_is_one() -> None:
+    demand = a_grown_up_demand("r0")
+    demand.use("r0", 100 * MIB, at=0.0)
+    demand.use("r0", 500 * MIB, at=2.0)
+    assert not demand.in_a_burst("r0", at=2.0)
+    demand.use("r0", 600 * MIB, at=2.1)
+    assert not demand.in_a_burst("r0", at=2.1)
+    demand.use("r0", 900 * MIB, at=4.0)
+    assert demand.in_a_burst("r0", at=4.0)
+    demand.use("r0", 600 * MIB, at=5.0)
+    assert not demand.in_a_burst("r0", at=5.0)
+
+
+def test_who_grows_above_what_such_agents_mostly_use_is_in_a_burst_wherever_it_began() -> None:
+    demand = a_grown_up_demand("r0")
+    demand.use("r0", 100 * MIB, at=0.0)
+    demand.use("r0", 1500 * MIB, at=1.0)
+    assert demand.in_a_burst("r0", at=1.0)
+
+
+def test_who_is_in_a_burst_counts_with_what_it_will_rest_at() -> None:
+    demand = a_grown_up_demand("r0", "r1")
+    demand.use("r0", 620 * MIB, at=0.0)
+    demand.use("r1", 100 * MIB, at=3.0)
+    young = demand.resting_bytes() - 620 * MIB
+    assert 550 * MIB < young < 650 * MIB  # it will grow up
+    demand.use("r0", 2 * GIB, at=5.0)
+    assert demand.resting_bytes() == 620 * MIB + young
+    demand.use("r1", 150 * MIB, at=8.0)  # r0 has stayed there: that is no burst
+    assert demand.resting_bytes() == 2 * GIB + young
+    assert demand.of(["r0"]).resting_bytes == 2 * GIB
 
 
 def test_a_changed_risk_counts_at_once() -> None:

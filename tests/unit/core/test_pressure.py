@@ -55,22 +55,22 @@ def test_up_goes_at_once_and_over_several_steps() -> None:
     assert "host memory at 96 % (step at 95 %)" in walk.ladder.because
 
 
-def test_a_step_is_left_three_points_lower_and_only_after_five_seconds() -> None:
+def test_a_step_is_left_three_points_lower_and_only_after_two_seconds() -> None:
     walk = Walk(Rung.PREEMPT)
     assert walk.see(84.0) is Rung.PREEMPT
     assert walk.see(82.0, after_s=60.0) is Rung.PREEMPT
     assert walk.see(81.9) is Rung.PREEMPT
-    assert walk.see(81.9, after_s=4.9) is Rung.PREEMPT
+    assert walk.see(81.9, after_s=1.9) is Rung.PREEMPT
     assert walk.see(81.9, after_s=0.2) is Rung.QUEUE
 
 
 def test_one_sample_back_in_the_margin_starts_the_dwell_anew() -> None:
     walk = Walk(Rung.QUEUE)
     walk.see(60.0)
-    walk.see(79.0, after_s=4.0)
-    assert walk.see(60.0, after_s=4.0) is Rung.QUEUE
-    assert walk.see(60.0, after_s=4.0) is Rung.QUEUE
-    assert walk.see(60.0, after_s=1.0) is Rung.CALM
+    walk.see(79.0, after_s=0.8)
+    assert walk.see(60.0, after_s=0.8) is Rung.QUEUE
+    assert walk.see(60.0, after_s=0.8) is Rung.QUEUE
+    assert walk.see(60.0, after_s=0.2) is Rung.CALM
 
 
 def test_use_around_a_step_does_not_make_it_flap() -> None:

@@ -82,6 +82,32 @@ def test_ten_quiet_runs_are_not_a_promise() -> None:
     assert quiet(1.0) > quiet(100.0) > 10 * 100 * MIB
 
 
+def test_the_height_of_a_burst_is_the_limit_until_enough_was_seen() -> None:
+    def top(hours: float) -> float:
+        model = SizeModel(POLICY)
+        model.limit_bytes = 4 * GIB
+        model.ended = 10
+        model.observe(100 * MIB, seconds=hours * HOUR, at=1.0)
+        known = model.known(POLICY)
+        assert known is not None
+        return known.top_bytes
+
+    assert top(0.05) == 4 * GIB
+    assert top(1.0) < 110 * MIB
+
+
+def test_a_burst_that_is_rare_is_neither_rest_nor_growing_up() -> None:
+    model = SizeModel(POLICY)
+    model.limit_bytes = 4 * GIB
+    model.ended = 10
+    for used, share in ((100, 0.1), (600, 0.86), (2000, 0.04)):
+        model.observe(used * MIB, seconds=share * 10 * HOUR, at=1.0)
+    known = model.known(POLICY)
+    assert known is not None
+    assert 100 * MIB < known.grown_bytes <= known.resting_bytes < 620 * MIB
+    assert known.top_bytes >= 2000 * MIB
+
+
 def test_an_out_of_memory_kill_makes_the_group_larger() -> None:
     model = bursty()
     before = sum_of(model, 10)

@@ -11,7 +11,8 @@ from paddock.config import settings as s
 from paddock.config.layers import settings_of
 from paddock.config.places import Places
 from paddock.config.settings import Held
-from paddock.daemon.containers import container_driver, left_alone
+from paddock.daemon.containers import container_driver, left_alone, why_not
+from paddock.drivers.container.driver import ContainerDriver, DriverTrouble
 from paddock.drivers.container.naming import boot_id
 
 
@@ -21,6 +22,16 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(tmp_path))
     _install(tmp_path, "docker")
     return tmp_path
+
+
+class Mute(ContainerDriver):
+    """Installed, and silent."""
+
+    def __init__(self) -> None:
+        pass
+
+    def connect(self) -> None:
+        raise DriverTrouble("the engine does not answer")
 
 
 def _install(programs: Path, name: str) -> None:
@@ -73,3 +84,12 @@ def test_what_was_not_noted_binds_nobody(programs: Path, noted: str) -> None:
     places = places_where(programs, runs=True, engine=noted)
     assert taken(places) == "container (docker)"
     assert "their engine is not there" in str(left_alone(places))
+
+
+def test_who_has_no_engine_is_told_what_to_install() -> None:
+    assert why_not(None) == "needs podman or docker, and neither is installed"
+
+
+def test_an_engine_that_does_not_answer_is_said_to_be_there() -> None:
+    driver = Mute()
+    assert why_not(driver) == "cannot be used: the engine does not answer"

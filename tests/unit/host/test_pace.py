@@ -36,6 +36,11 @@ def test_the_less_is_left_the_sooner_comes_the_next_look(
     assert next_look_s(available, total) == pytest.approx(rest_s, abs=0.005)
 
 
+def test_where_several_may_grow_at_once_it_is_looked_at_as_much_sooner() -> None:
+    alone_s = next_look_s(3 * GIB, 20 * GIB)
+    assert next_look_s(3 * GIB, 20 * GIB, at_once=3) == pytest.approx(alone_s / 3)
+
+
 def test_where_the_emergency_begins_is_the_ladders() -> None:
     early = LadderPolicy(emergency=90.0)
     assert next_look_s(2 * GIB, 20 * GIB) > next_look_s(2 * GIB, 20 * GIB, ladder=early)

@@ -9,8 +9,13 @@ import yaml
 
 from paddock.cluster.tiers import TIERS
 from paddock.config.settings import SETTINGS
+from paddock.core.run import Attempt
+from paddock.core.units import GIB
+from paddock.drivers.kubernetes.manifests import Names, job_of
+from paddock.drivers.kubernetes.settings import KubernetesSettings
 from paddock.manifests import rendering
 from paddock.manifests.values import Values
+from paddock.ports import Launch
 
 FILES = rendering.render(Values(argo=True))
 OBJECTS = rendering.all_of(FILES)
@@ -49,6 +54,26 @@ def test_controllers_scale_from_two_to_ten_at_their_pace() -> None:
     assert found["memory"]["averageUtilization"] == 80
     assert spec["behavior"]["scaleUp"]["stabilizationWindowSeconds"] == 300
     assert spec["behavior"]["scaleDown"]["policies"][0]["value"] == 50
+
+
+def test_nobody_speaks_to_agents_and_they_speak_to_the_world_but_not_the_cluster() -> None:
+    spec = the("NetworkPolicy", "agents")["spec"]
+    launch = Launch(
+        attempt=Attempt("a", 1),
+        command=("true",),
+        environment={},
+        directory=Path("/"),
+        limit_bytes=GIB,
+    )
+    job = job_of(launch, Names("0123456789abcdef"), KubernetesSettings(image="agents:1"))
+    [rule] = spec["podSelector"]["matchExpressions"]
+    assert rule["operator"] == "Exists"
+    assert rule["key"] in job["spec"]["template"]["metadata"]["labels"]  # it does select them
+    assert spec["policyTypes"] == ["Ingress", "Egress"] and "ingress" not in spec
+    names, world = spec["egress"]
+    assert {one["port"] for one in names["ports"]} == {53}
+    assert world["to"] == [{"ipBlock": {"cidr": "0.0.0.0/0", "except": list(Values().closed)}}]
+    assert {"10.0.0.0/8", "169.254.0.0/16"} <= set(Values().closed)
 
 
 def test_the_three_priorities_of_agents_and_one_above_them() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from paddock.core.pressure import Rung
 from tests.kit.promtool import Case
 
 _OF = 'run="r1",name="solve",group="g",job="paddock",instance="h"'
@@ -130,9 +131,9 @@ HOST_CASES = (
     _storm("0+2x30", "15m", 1, "twenty in ten minutes"),
     _storm("0+0.5x30", "15m", 0, "five in ten minutes"),
     _storm("0+1x30", "15m", 0, "ten is not above ten"),
-    _plain("PaddockHostPressed", "pressure_step", "2x20", "11m", 1),
-    _plain("PaddockHostPressed", "pressure_step", "1x20", "15m", 0),
-    _plain("PaddockHostPressed", "pressure_step", "3x20", "9m", 0),
+    _plain("PaddockHostPressed", "pressure_step", f"{Rung.QUEUE:d}x20", "11m", 1),
+    _plain("PaddockHostPressed", "pressure_step", f"{Rung.QUEUE - 1:d}x20", "15m", 0),
+    _plain("PaddockHostPressed", "pressure_step", f"{Rung.PREEMPT:d}x20", "9m", 0),
     _wallless("local", "0x20", "6m", 1, "no walls"),
     _wallless("local", "1x20", "9m", 0, "walls"),
     _wallless("local", "0x20", "4m", 0, "not before five minutes are over"),

@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from paddock.observe.backtest import KINDS, draw, overall, score
 from paddock.observe.forecast import LEAST_DAYS, forecast, reached
 from paddock.observe.least_squares import fit, student_quantile
+from tests.kit.backtest import KINDS, draw, overall, score
 
 EACH = 40  # 240 series
 

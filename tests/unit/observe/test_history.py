@@ -9,7 +9,8 @@ from paddock.core.fleet import Fleet
 from paddock.core.run import Attempt, Exit, RunSpec
 from paddock.core.step import step
 from paddock.core.units import GIB
-from paddock.observe.history import MOST_MINUTES, Recorder, Seen
+from paddock.observe.history import MOST_ENTRIES, MOST_MINUTES, Recorder, Seen
+from paddock.ports import LedgerEntry
 from paddock.storage.rollup import FleetSpan, GroupSpan, edge, put, quantile
 from tests.kit.factories import a_host, a_policy, a_spec
 
@@ -165,3 +166,14 @@ def test_what_was_taken_is_not_added_to_any_more() -> None:
     assert taken.submitted == 1
     hours = played.recorder.gathered.hours
     assert [hours[at].submitted for at in sorted(hours)] == [1, 1]
+
+
+def test_while_the_store_cannot_be_written_the_newest_of_the_ledger_wait_for_it() -> None:
+    recorder = Played().recorder
+    for number in range(MOST_ENTRIES + 100):
+        recorder.note(LedgerEntry(kind="alert", subject="a", at=float(number)))
+    newest = LedgerEntry(kind="alert", subject="a", at=MOST_ENTRIES + 99.0, until_at=1e9)
+    recorder.note(newest)  # its end: the same entry, not one more
+    kept = list(recorder.gathered.entries.values())
+    assert len(kept) == MOST_ENTRIES
+    assert kept[0].at == 100.0 and kept[-1] == newest

@@ -8,6 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from paddock.core.breaker import Open
+from paddock.core.pressure import Rung
 from paddock.core.run import Attempt
 from paddock.logs.free_room import Space
 from paddock.logs.intake import Counted
@@ -153,4 +154,4 @@ def test_memory_that_cannot_be_read_is_not_said_to_be_free() -> None:
     one.look(at=12.0, used_percent=None)
     found = _read(one)
     assert "paddock_host_memory_available_bytes" not in found
-    assert found["paddock_pressure_step"] == [({}, 2.0)]
+    assert found["paddock_pressure_step"] == [({}, float(Rung.QUEUE))]

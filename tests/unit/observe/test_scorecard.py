@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from paddock.core.pressure import Rung
 from paddock.core.units import GIB, KIB
 from paddock.observe.scorecard import Known, Score, scorecard
 
@@ -46,7 +47,7 @@ def test_nothing_is_made_up_where_nothing_is_known() -> None:
 
 
 def test_a_good_month_meets_every_target() -> None:
-    pressed = Entry("pressure", verdict="true", facts={"rung": 3.0})
+    pressed = Entry("pressure", verdict="true", facts={"rung": float(Rung.PREEMPT)})
     lives = [Entry("daemon", 0.0, 5e5, "stopped"), Entry("daemon", 6e5, 9e5)]
     found = scores([Point()], [pressed, *lives], agents="", memory="", disk="")
     assert [score.name for score in found.values() if not score.met] == []
@@ -63,7 +64,7 @@ def test_each_target_can_be_missed() -> None:
         expected_bytes=9.0,
         unused_workspace_bytes=21 * GIB,
     )
-    slow = Entry("pressure", 0.0, 400.0, "false", {"rung": 4.0})
+    slow = Entry("pressure", 0.0, 400.0, "false", {"rung": float(Rung.EMERGENCY)})
     lives = [Entry("daemon", 0.0, 1000.0), Entry("daemon", 1100.0, 2000.0)]
     found = scores([bad], [slow, *lives], agents="3 days of history")
     met = [score.name for score in found.values() if score.met]
@@ -78,7 +79,7 @@ def test_a_daemon_that_was_stopped_on_purpose_was_not_down() -> None:
 
 
 def test_pressure_that_took_no_memory_from_anybody_is_no_exhaustion() -> None:
-    mild = Entry("pressure", verdict="true", facts={"rung": 2.0})
+    mild = Entry("pressure", verdict="true", facts={"rung": float(Rung.QUEUE)})
     recovery = scores([Point()], [mild])["recovery after memory ran out"]
     assert recovery.stands is None and "nothing to recover from" in recovery.missing
 

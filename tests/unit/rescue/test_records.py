@@ -11,7 +11,15 @@ import pytest
 
 from paddock.cgroups.v1 import Group1
 from paddock.cgroups.v2 import Group2
-from paddock.rescue.records import Facts, Records, note_killed, read_facts, read_home
+from paddock.rescue.records import (
+    Facts,
+    NotOurs,
+    Records,
+    note_killed,
+    own_records,
+    read_facts,
+    read_home,
+)
 
 FACTS = {
     "run": "3f2a",
@@ -127,3 +135,15 @@ def test_nothing_is_written_for_an_attempt_that_the_daemon_has_forgotten(records
 def test_facts_that_are_a_pipe_hold_nobody_up(records: Records) -> None:
     os.mkfifo(f"{records.attempts}/a.1.facts")
     assert read_facts(records)["a.1"].name == "a"
+
+
+def test_records_of_another_user_are_not_believed(
+    records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They could name any cgroup, and root would kill what is in it."""
+    assert own_records(records.state) == records
+    us = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: us + 1)
+    with pytest.raises(NotOurs, match=f"sudo -u '#{us}' PADDOCK_STATE={records.state} paddock"):
+        own_records(records.state)
+    assert own_records("/nowhere/at/all").state == "/nowhere/at/all"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -79,6 +81,29 @@ def test_another_name_is_another_lease(place: Path, monkeypatch: pytest.MonkeyPa
         held(place, "tests")
     first.close()
     second.close()
+
+
+def test_whoever_is_late_is_refused_however_often_the_clock_rings(place: Path) -> None:
+    """It may ring again while the refusal looks up who holds it."""
+    over = threading.Event()
+
+    def ring() -> None:
+        while not over.is_set():
+            os.kill(os.getpid(), signal.SIGALRM)
+
+    first = held(place, "build")
+    before = signal.signal(signal.SIGALRM, lambda *_: None)
+    ringing = threading.Thread(target=ring)
+    ringing.start()
+    try:
+        for _ in range(150):
+            with pytest.raises(LeaseRefused):
+                held(place, "build", wait_s=0.002)
+    finally:
+        over.set()
+        ringing.join()
+        signal.signal(signal.SIGALRM, before)
+        first.close()
 
 
 def test_a_holder_above_that_is_gone_holds_nothing(

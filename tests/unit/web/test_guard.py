@@ -24,8 +24,11 @@ class Door:
     def _use(self) -> None:
         self.used += 1
 
-    def asks(self, target: str = "/", *, kind: str = "http", **headers: str) -> list[Message]:
+    def asks(
+        self, target: str = "/", *, kind: str = "http", top: str | None = None, **headers: str
+    ) -> list[Message]:
         path, _, query = target.partition("?")
+        path = (self.keys.path if top is None else top) + path
         said = {"host": HERE} | headers
         scope: Message = {
             "type": kind,
@@ -68,7 +71,9 @@ def test_a_token_lets_one_in_and_is_then_worth_nothing() -> None:
     token = door.keys.new_token()
     answer = door.asks(f"/?token={token}")
     cookie = dict(answer[0]["headers"])[b"set-cookie"].decode()
-    assert "HttpOnly" in cookie and "SameSite=Strict" in cookie and "Path=/" in cookie
+    assert "HttpOnly" in cookie and "SameSite=Strict" in cookie
+    # For this path alone: browsers do not tell the ports of a host apart.
+    assert cookie.endswith(f"; Path={door.keys.path}/") and len(door.keys.path) > 20
     assert token not in cookie
     assert door.used == 1
     assert door.status(f"/?token={token}") == 401
@@ -89,6 +94,27 @@ def test_without_the_right_cookie_there_is_nothing(cookie: str) -> None:
     sent = door.asks("/agents", cookie=cookie)
     assert sent[0]["status"] == 401
     assert b"inside" not in sent[1]["body"]
+
+
+@pytest.mark.parametrize("top", ["", "/", "/x", "/\udcff"])
+def test_outside_of_the_path_that_nobody_can_guess_there_is_nothing(top: str) -> None:
+    door = Door()
+    cookie = door.cookie()
+    token = door.keys.new_token()
+    for target in ("/", "/agents", f"/?token={token}"):
+        sent = door.asks(target, top=top, cookie=cookie)
+        assert sent[0]["status"] == 401 and b"inside" not in sent[1]["body"]
+    assert door.status(f"/?token={token}") == 200  # it was not used up there
+
+
+@pytest.mark.parametrize(
+    "others", ["a b=c", 'x="', "paddock_web_7177=forged", "=", ";;", "$Version=1", "ä=ö"]
+)
+def test_cookies_of_other_servers_of_this_host_are_not_in_the_way(others: str) -> None:
+    door = Door()
+    own = door.cookie()
+    for cookie in (f"{others}; {own}", f"{own}; {others}"):
+        assert door.status("/agents", cookie=cookie) == 200
 
 
 def test_the_cookie_of_another_dashboard_on_this_host_is_not_ours() -> None:

@@ -146,6 +146,16 @@ def test_the_wall_is_drawn_once_an_agent_comes_near_it() -> None:
     assert near["yAxis"][0]["max"] >= 2 << 20
 
 
+def test_a_peak_is_drawn_where_no_look_came_near_it() -> None:
+    history = a_history()
+    for peak_mib, drawn in ((1, []), (9, [9 << 20])):
+        view = a_view("run0", 1 << 30)
+        view.peak_bytes = peak_mib << 20
+        chart = charts.one(history, view)
+        assert [mark["yAxis"] for mark in chart["series"][0]["markLine"]["data"]] == drawn
+        assert chart["yAxis"][0]["max"] >= peak_mib << 20
+
+
 def test_an_axis_of_memory_has_whole_steps() -> None:
     history = a_history()
     axis = charts.by_agent(history)["yAxis"][0]

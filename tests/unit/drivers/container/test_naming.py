@@ -6,6 +6,8 @@ import os
 import stat
 from pathlib import Path
 
+import pytest
+
 from paddock.core.run import Attempt, Outcome
 from paddock.drivers.attempts import attempt_of
 from paddock.drivers.container.naming import Box, Names
@@ -81,6 +83,26 @@ def test_a_status_counts_only_when_it_is_whole_and_no_link(tmp_path: Path) -> No
     status.unlink()
     os.mkfifo(status)
     assert box.status() == "", "a FIFO in its place must not make the daemon wait"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "device", "directory", "endless"])
+def test_whatever_an_agent_lays_in_place_of_the_shells_words_is_neither_followed_nor_waited_for(
+    tmp_path: Path, kind: str
+) -> None:
+    """The loop itself reads them: in a pipe the whole daemon would wait."""
+    box = Box(tmp_path / "run.1")
+    box.make(held=True)
+    secret, file = tmp_path / "secret", Path(box.file("shell"))
+    secret.write_text("a secret of the host")
+    if kind == "pipe":
+        os.mkfifo(file)
+    elif kind == "directory":
+        file.mkdir()
+    elif kind == "endless":
+        file.write_bytes(b"x" * (1 << 20))
+    else:
+        file.symlink_to(secret if kind == "link" else "/dev/zero")
+    assert box.shell_words() == ("x" * 500 if kind == "endless" else "it says nothing")
 
 
 def test_files_that_are_no_box_are_passed_over(tmp_path: Path) -> None:

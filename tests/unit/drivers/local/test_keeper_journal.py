@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,24 @@ def kept(tmp_path: Path) -> Kept:
 
 def test_there_may_be_none(tmp_path: Path) -> None:
     assert read_journal(str(tmp_path / "nothing")) == []
+
+
+@pytest.mark.parametrize("kind", ["pipe", "link", "directory"])
+def test_what_is_no_file_is_none(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "journal"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "link":
+        path.symlink_to("/dev/zero")
+    else:
+        path.mkdir()
+    assert read_journal(str(path)) == []
+
+
+def test_a_pipe_where_it_is_written_anew_holds_nobody_up(kept: Kept) -> None:
+    os.mkfifo(f"{kept.path}.new")
+    kept.end("a")
+    assert kept.read() == ["a"]
 
 
 def test_endings_are_read_in_order(kept: Kept) -> None:

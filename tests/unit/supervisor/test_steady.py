@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from paddock.daemon.steady import Steady
+from paddock.supervisor.steady import Steady
 
 log = logging.getLogger("paddock.test")
 

@@ -1,0 +1,105 @@
+"""Faults of paddock's own processes: killed, told to stop, standing still."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from tests.chaos.fault import NotDone, Undo
+from tests.chaos.scene import LONG_S, Scene, signalled
+from tests.kit.house import PADDOCK
+from tests.kit.waiting import until
+
+HANG_S = 0.8
+NO_DAEMON = 69
+
+
+def kill_daemon(scene: Scene) -> None:
+    draw, killed = scene.draw, 0
+    for _ in range(draw.randint(1, 3)):
+        time.sleep(draw.choice([0, draw.uniform(0, 0.05), draw.uniform(0, 0.4)]))
+        killed += bool(scene.house.kill_daemon())
+        if draw.random() < 0.5:
+            scene.nudge()  # else the keeper brings it back
+    if not killed:
+        raise NotDone
+
+
+def stop_daemon(scene: Scene) -> None:
+    """In good order, and nobody brings it back but who needs it."""
+    if not signalled(scene.daemon_pid(), signal.SIGTERM):
+        raise NotDone
+    scene.pause(0.5)
+
+
+def hang_daemon(scene: Scene) -> None:
+    _hang(scene, scene.daemon_pid())
+
+
+def kill_keeper(scene: Scene) -> None:
+    if not any(signalled(pid, signal.SIGKILL) for pid in scene.keeper_pids()):
+        raise NotDone
+
+
+def hang_keeper(scene: Scene) -> None:
+    _hang(scene, next(iter(scene.keeper_pids()), 0))
+
+
+def kill_both(scene: Scene) -> None:
+    both = [scene.daemon_pid(), *scene.keeper_pids()]
+    scene.draw.shuffle(both)
+    struck = [signalled(pid, signal.SIGKILL) for pid in both]
+    if not any(struck):
+        raise NotDone
+
+
+def _hang(scene: Scene, pid: int) -> None:
+    if not signalled(pid, signal.SIGSTOP):
+        raise NotDone
+    scene.pause(HANG_S)
+    signalled(pid, signal.SIGCONT)
+
+
+def kill_web(scene: Scene) -> Undo | None:
+    """The dashboard, while a browser asks it."""
+    scene.nudge()
+    said = scene.house.home / "web.out"
+    with said.open("w", encoding="utf-8") as out:
+        web = subprocess.Popen(
+            [*scene.house.before, *PADDOCK, "web", "--port", "0", "--json"],
+            env=scene.house.env,
+            cwd=scene.house.home,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        until(lambda: _ports(said) or web.poll() is not None, within_s=LONG_S)
+        if web.poll() == NO_DAEMON:
+            raise NotDone  # because of another fault
+        if web.poll() is not None:
+            scene.blame(f"paddock web ended with {web.returncode}: {said.read_text('utf-8')}")
+            return None
+        _visit(_ports(said)[-1])
+    finally:
+        web.kill()
+        web.wait(LONG_S)
+    return None
+
+
+def _ports(said: Path) -> list[int]:
+    lines = said.read_text(encoding="utf-8").splitlines()
+    return [int(json.loads(line)["port"]) for line in lines if line.startswith("{")]
+
+
+def _visit(port: int) -> None:
+    """It has no token: what it gets is none of our business, and it does not wait for it."""
+    visitor = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG_S)
+    with suppress(OSError):
+        visitor.request("GET", "/")
+    visitor.close()

@@ -1,0 +1,72 @@
+"""A controller as a process, told to stop while it takes runs in: it goes quietly, at once, and the
+next one finds everything."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from paddock.cluster.agent_run import crd
+from tests.kit.cluster.objects import CRD, LEASE, Refusal
+from tests.kit.cluster.replicas import AGENT_RUNS
+from tests.kit.cluster.standin import Cluster
+from tests.kit.waiting import until
+
+RUNS = 40
+
+
+def begin(place: Path, cluster: Cluster) -> subprocess.Popen[str]:
+    said = {"kubeconfig": str(cluster.kubeconfig(place)), "image": "agents:1"}
+    config = place / "config/paddock/config.yaml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(yaml.safe_dump({"kubernetes": said}), encoding="utf-8")
+    env = {"HOME": str(place), "XDG_CONFIG_HOME": str(place / "config"), "PATH": os.environ["PATH"]}
+    words = ["paddock", "kubernetes", "controller", "--health", "127.0.0.1:0"]
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", *words], env=env, stderr=subprocess.PIPE, text=True
+    )
+
+
+def written(cluster: Cluster) -> int:
+    return cluster.calls["patch agentruns/status"]
+
+
+def refused_half(verb: str, path: str) -> Refusal | None:
+    """Every write of a status is tried again, so that it is stopped in the middle of one."""
+    if verb == "patch" and "agentruns" in path and time.monotonic_ns() // 1_000_000 % 2:
+        return Refusal(503, "ServiceUnavailable", "etcd leader changed")
+    return None
+
+
+@pytest.mark.parametrize("after", [1, RUNS // 2, RUNS + 5])
+def test_told_to_stop_in_the_middle_it_goes_quietly(after: int, tmp_path: Path) -> None:
+    with Cluster(second_s=0.05) as cluster:
+        cluster.create(CRD, crd())
+        for number in range(RUNS):
+            spec = {"command": ["exit=0"], "needs": [f"run-{number - 1}"] if number % 5 else []}
+            cluster.create(AGENT_RUNS, {"metadata": {"name": f"run-{number}"}, "spec": spec})
+        cluster.hook(refused_half)
+        running = begin(tmp_path, cluster)
+        until(lambda: written(cluster) >= after or running.poll() is not None, 60)
+        running.terminate()
+        _, said = running.communicate(timeout=30)
+        assert running.returncode == 0, said
+        assert re.fullmatch(r"\S+ \S+ paddock\.controller: \S+ leads, term 1\n", said), said
+        lease = cluster.find(LEASE, "paddock-controller")
+        assert lease is not None and lease["spec"]["holderIdentity"] == ""
+        cluster.no_hook()
+        with begin(tmp_path, cluster) as running:
+            until(lambda: outcomes(cluster) == {"succeeded"}, 60)
+            running.terminate()
+        assert len(cluster.begun()) == RUNS  # nobody twice
+
+
+def outcomes(cluster: Cluster) -> set[str]:
+    return {str(one.get("status", {}).get("outcome")) for one in cluster.all(AGENT_RUNS)}

@@ -1,0 +1,33 @@
+"""Where a measurement ends, whatever it has found so far."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from paddock.bench.cells import Limits, Unsafe, check, check_ends
+from paddock.bench.watching import Watched
+from tests.kit.fleet_views import a_run_view
+
+KILLED = a_run_view("hog", state="ended", outcome="failed", signal=signal.SIGKILL)
+
+
+def test_more_than_half_of_the_swap_or_little_free_memory_ends_all() -> None:
+    check(Watched(swap_percent=50.0, least_free_mib=512.0), Limits())
+    with pytest.raises(Unsafe, match="51 % of swap are in use"):
+        check(Watched(swap_percent=51.0), Limits())
+    with pytest.raises(Unsafe, match="only 511 MiB were free"):
+        check(Watched(least_free_mib=511.0), Limits())
+
+
+def test_a_kill_for_memory_at_no_wall_of_ours_is_the_hosts_end() -> None:
+    with pytest.raises(Unsafe, match="the host was out of memory: the kernel killed hog"):
+        check_ends([KILLED], kills=1)
+
+
+def test_a_kill_by_somebody_or_at_a_wall_is_not() -> None:
+    check_ends([KILLED], kills=0)
+    walled = a_run_view("w", state="ended", outcome="memory_limit_exceeded", signal=signal.SIGKILL)
+    failed = a_run_view("f", state="ended", outcome="failed", exit_code=1)
+    check_ends([walled, failed], kills=2)
