@@ -13,8 +13,10 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from paddock.observe.backtest import KINDS, draw, overall, score
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from paddock.observe.forecast import LEAST_DAYS
+from tests.kit.backtest import KINDS, draw, overall, score
 
 EACH = 100
 SEED = 20_260

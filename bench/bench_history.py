@@ -16,9 +16,11 @@ from random import Random
 
 import msgspec
 
-from paddock.bench.long_past import DAYS, a_minute, fill
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from paddock.storage.rollup import DAY_S
 from paddock.storage.sqlite import open_store
+from tests.kit.long_past import DAYS, a_minute, fill
 
 AGENTS = 300
 MOST_BYTES = 50_000_000

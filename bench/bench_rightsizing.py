@@ -11,8 +11,10 @@ import json
 import sys
 from pathlib import Path
 
-from paddock.bench.rightsizing import MONTH_DAYS, SCENARIOS, Compared, compare
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from paddock.core.units import GIB, format_size
+from tests.kit.two_months import MONTH_DAYS, SCENARIOS, Compared, compare
 
 RUNS_A_DAY = 100
 SEED = 1

@@ -20,7 +20,7 @@ from ground import Ground, a_ground, keep, verdict
 from paddock.client import Client
 from paddock.wire.run_request import RunRequest
 
-ROUNDS = 9
+ROUNDS = 25  # the disk is quick in one and slow in the next
 SINGLES = 150  # in a round
 BATCH, BATCHES = 100, 5
 FEW, MANY = 100, 50_000

@@ -118,6 +118,10 @@ def lost_work(figures: Any) -> float:
     return float(figures["with_s"] / figures["without_s"])
 
 
+def lost_runs(figures: Any) -> float:
+    return float(figures["lost"] + figures["never"])
+
+
 def reaction(figures: Any) -> float:
     return float(figures["paddock"]["p95_ms"] / figures["earlyoom"]["p95_ms"])
 
@@ -134,6 +138,19 @@ HAND_OVER = "hand_over_worst_ms"
 ROWS: tuple[Row, ...] = (
     Row("idle", "daemon and keeper, 300 sleeping agents", of_agents(300, *IDLE_CPU), "%", most=5),
     Row("idle", "their memory then", of_agents(300, *IDLE_MB), "MB", most=150),
+    Row("load", "an agent's cost at 1,000 / at 100", at("ratios", "1,000_of_100"), most=1.5),
+    Row(
+        "load",
+        "a run's time with 10,000 queued / with few",
+        at("ratios", "full_of_empty_queue"),
+        most=1.5,
+    ),
+    Row(
+        "load",
+        "a step in a day's last hours / its first",
+        at("ratios", "last_of_first_hours"),
+        most=1.5,
+    ),
     Row("keeper", "keeper with 1,000 agents", at("rss_mb"), "MB", most=20),
     Row("keeper", "its CPU then", at("cpu_percent"), "% of a core", most=1),
     Row("keeper", "spawns / bare spawns", at("of_bare"), least=0.5),
@@ -190,6 +207,10 @@ ROWS: tuple[Row, ...] = (
     Row("peers", "race: work lost with paddock", at("racers", WARM, "lost_s"), "s", most=0),
     Row("simulate", "10,000 runs simulated", at("seconds"), "s", most=15),
     Row("simulate", "memory for that", at("peak_mb"), "MB", most=500),
+    Row("kubernetes", "1,000 AgentRuns: calls of the API a run", at("calls_per_run"), "", most=12),
+    Row("kubernetes", "the controller's memory then", at("peak_mb"), "MB", most=200),
+    Row("kubernetes", "lost, or never begun", lost_runs, "runs", most=0),
+    Row("kubernetes", "begun twice", at("twice"), "runs", most=0),
     Row("leaks", "leaks of 1 MB/s found in noise", at("noise of 200 MB", "with"), "", least=0.99),
     Row("leaks", "saws called a leak", at(SAW, "without"), "", most=0.01),
     Row(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ground import Ground, a_ground
 
+from paddock.client import AsyncClient
 from paddock.tui.app import Top
 from paddock.tui.cells import UNICODE
 from paddock.wire.run_request import RunRequest
@@ -83,7 +84,7 @@ async def until(condition: Callable[[], bool], within_s: float = 60.0) -> None:
 
 
 async def taken(ground: Ground) -> str:
-    app = Top(ground.places, log_lines=2000, signs=UNICODE)
+    app = Top(AsyncClient(ground.places), log_lines=2000, signs=UNICODE)
     async with app.run_test(size=SIZE) as pilot:
         picture = app.board.picture
         await until(lambda: sum(agent.section == 0 for agent in picture.agents) == 6)

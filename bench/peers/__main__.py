@@ -33,13 +33,13 @@ STATIC, COLD, WARM = "static formula", "paddock, cold", "paddock, after a day"
 # At most so many times as long; and nothing killed, nothing lost.
 TARGETS = {"static formula": 0.6, "best peer that lost nothing": 0.8, "clairvoyant": 1.3}
 # The ceiling is the fleet's alone, so little of it is kept back. Bursts may have to wait for each
-# other three times a minute: nobody is lost by that, and `simulated.py` says how much more is.
+# other every other second: `simulated.py` says what that wins, and when somebody is lost by it.
 CONFIG = """\
 performance_profile: host
 performance: {max_concurrent_agents: 60}
 sandbox: {host_memory_reserve: 256M}
 ladder: {skip_low: 80, queue: 87, preempt: 89, emergency: 96}
-queue: {touches_per_hour: 200}
+queue: {touches_per_hour: 1800}
 """
 
 
