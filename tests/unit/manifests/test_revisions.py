@@ -15,8 +15,14 @@ FIRST = Values(tiers=(TIER,), image="a:1")
 SECOND = dataclasses.replace(FIRST, tiers=(dataclasses.replace(TIER, cpu_limit=3),))
 
 
+def first() -> r.History:
+    history = r.History()
+    history.settle(history.begin(sizes_of(FIRST), 100).number)
+    return history
+
+
 def test_a_trial_settles_and_what_was_is_what_is_gone_back_to() -> None:
-    history = r.first(FIRST)
+    history = first()
     trial = history.begin(sizes_of(SECOND), 10)
     assert history.trial == trial and history.current is not None
     assert history.current.number == 1
@@ -26,7 +32,7 @@ def test_a_trial_settles_and_what_was_is_what_is_gone_back_to() -> None:
 
 
 def test_sizes_that_were_taken_back_are_known_until_they_are_tried_again() -> None:
-    history = r.first(FIRST)
+    history = first()
     trial = history.begin(sizes_of(SECOND), 10)
     history.take_back(trial.number, "they died")
     found = history.taken_back(sizes_of(SECOND))
@@ -37,7 +43,7 @@ def test_sizes_that_were_taken_back_are_known_until_they_are_tried_again() -> No
 
 
 def test_a_new_trial_ends_the_one_before() -> None:
-    history = r.first(FIRST)
+    history = first()
     history.begin(sizes_of(SECOND), 10)
     third = history.begin(sizes_of(dataclasses.replace(FIRST, tiers=())), 10)
     assert [one.state for one in history.revisions] == [
@@ -49,7 +55,7 @@ def test_a_new_trial_ends_the_one_before() -> None:
 
 
 def test_what_is_written_reads_back_and_what_a_later_paddock_adds_is_no_harm() -> None:
-    history = r.first(FIRST)
+    history = first()
     plain = json.loads(json.dumps([r.plain_revision(one) for one in history.revisions]))
     plain[0]["tiers"][0]["colour"] = "blue"
     assert [r.revision_of(one) for one in plain] == history.revisions
@@ -59,7 +65,7 @@ def test_what_is_written_reads_back_and_what_a_later_paddock_adds_is_no_harm() -
 
 
 def test_the_newest_are_kept_and_whatever_is_in_force() -> None:
-    history = r.first(FIRST)
+    history = first()
     for number in range(2, 40):
         history.begin(sizes_of(SECOND), 10)
         history.take_back(number, "no")
