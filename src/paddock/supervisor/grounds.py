@@ -39,10 +39,9 @@ from paddock.workspaces.errands import EVERYTHING, Errand
 from paddock.workspaces.errors import (
     BrokenOff,
     Busy,
-    GitLocked,
-    GitTimedOut,
     NoRoom,
     WorkspaceError,
+    is_passing,
 )
 from paddock.workspaces.keeping import Keep
 from paddock.workspaces.port_blocks import Block, PortBlocks
@@ -243,8 +242,7 @@ class Grounds:
         elif isinstance(error, Busy):
             self.tell(StartPutOff(0.0, attempt, str(error), RETRY_S))
         elif isinstance(error, WorkspaceError | OSError):
-            passing = isinstance(error, GitLocked | GitTimedOut)
-            self._fail(attempt, f"no workspace: {error}", passing=passing)
+            self._fail(attempt, f"no workspace: {error}", passing=is_passing(error))
         else:
             log.error("a workspace failed", exc_info=error)
             self._fail(attempt, "no workspace: paddock met a bug, see its log", passing=False)
