@@ -47,7 +47,7 @@ class Leaving:
 
         def done(future: asyncio.Future[None]) -> None:
             error = None if future.cancelled() else future.exception()
-            if error is None or isinstance(error, BrokenOff):
+            if error is None or self._is_closed or isinstance(error, BrokenOff):
                 return
             level = logging.WARNING if again_s is None else logging.DEBUG
             log.log(level, "the workspace of %s is not given back yet: %s", run, error)
