@@ -110,7 +110,8 @@ class Drain:
                 self._trouble(f"output cannot be read: {error.strerror} ({self._ends.file})")
                 self._pause(RETRY_S)
             return
-        self._loop.add_reader(self._fd, self._move)
+        if self._away is None:  # else who comes back watches it: until then there is nothing to do
+            self._loop.add_reader(self._fd, self._move)
 
     def _move(self) -> bool:
         """False: something has to be waited for."""

@@ -10,14 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-import threading
 import time
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from msgspec import structs
 
@@ -32,6 +31,7 @@ from paddock.core.events import (
 )
 from paddock.core.run import Attempt
 from paddock.ports import Launch
+from paddock.supervisor.leaving import Leaving
 from paddock.supervisor.places import GIVE_UP_S, Places
 from paddock.supervisor.sweeping import Sweeper
 from paddock.supervisor.wanted import MARKER_LABEL, READY, REPOSITORY_LABEL, Wanted, wanted_by
@@ -39,14 +39,14 @@ from paddock.workspaces.errands import EVERYTHING, Errand
 from paddock.workspaces.errors import (
     BrokenOff,
     Busy,
-    GitLocked,
-    GitTimedOut,
     NoRoom,
     WorkspaceError,
+    is_passing,
 )
 from paddock.workspaces.keeping import Keep
 from paddock.workspaces.port_blocks import Block, PortBlocks
 from paddock.workspaces.progress import Progress
+from paddock.workspaces.records import Record
 from paddock.workspaces.room import Room
 from paddock.workspaces.scratch import VARIABLE as SCRATCH
 from paddock.workspaces.scratch import Scratch
@@ -62,6 +62,7 @@ LITTLE_S: Final = 1.0  # who lived for less has left no server behind
 _NAME: Final = re.compile(r"(.+)\.([0-9]+)\.p([0-9]{5})")
 
 Begin = Callable[[Launch], None]
+T = TypeVar("T")
 Made = tuple[Path, Path]  # the workspace, and what must be reached for git to work in it
 
 log = logging.getLogger("paddock.grounds")
@@ -104,8 +105,7 @@ class Grounds:
         self._coming: dict[Attempt, _Coming] = {}
         self._spare: list[Block] = []
         self._scratches = Sweeper(self._remove_scratch)
-        self._holder: dict[str, Attempt] = {}  # of a workspace: the last that asked for it
-        self._handing = threading.Lock()
+        self.leaving = Leaving(room, self._left)
         self._makers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="workspaces")
         self._sweepers = ThreadPoolExecutor(1, thread_name_prefix="sweeping")
         # Reads every file of a workspace: those who give back ports do not wait behind it.
@@ -160,8 +160,7 @@ class Grounds:
     def _make(self, launch: Launch, wanted: Wanted, begin: Begin) -> None:
         attempt, loop = launch.attempt, asyncio.get_running_loop()
         self._coming[attempt] = coming = _Coming(begin, self.room.errand())
-        with self._handing:
-            self._holder[attempt.run] = attempt
+        self.leaving.takes(attempt)
         coming.still = loop.call_later(STILL_S, self._still, attempt)
         work = partial(self._tried, attempt, wanted, coming)
         coming.work = loop.run_in_executor(self._makers, work)
@@ -220,7 +219,7 @@ class Grounds:
         if self._is_closed:
             return
         if self._coming.get(attempt) is not coming:
-            self._aside(self._leave_workspace, attempt.run, attempt)  # it was stopped meanwhile
+            self.leaving.leave(attempt.run, attempt)  # it was stopped meanwhile
             return
         del self._coming[attempt]
         came = done.result()
@@ -243,8 +242,7 @@ class Grounds:
         elif isinstance(error, Busy):
             self.tell(StartPutOff(0.0, attempt, str(error), RETRY_S))
         elif isinstance(error, WorkspaceError | OSError):
-            passing = isinstance(error, GitLocked | GitTimedOut)
-            self._fail(attempt, f"no workspace: {error}", passing=passing)
+            self._fail(attempt, f"no workspace: {error}", passing=is_passing(error))
         else:
             log.error("a workspace failed", exc_info=error)
             self._fail(attempt, "no workspace: paddock met a bug, see its log", passing=False)
@@ -276,20 +274,12 @@ class Grounds:
         else:
             self._aside(self._look_and_give_back, laid.block)
         if laid.has_workspace:
-            self._aside(self._leave_workspace, attempt.run, attempt)
+            self.leaving.leave(attempt.run, attempt)
         self._scratches.add(laid.scratch)
 
-    def _leave_workspace(self, run: str, attempt: Attempt | None) -> None:
-        """In a thread, so perhaps late: by then a later attempt may have it."""
-        with self._handing:
-            if self._holder.get(run) == attempt:
-                self._holder.pop(run, None)
-                record = self.room.record(run)
-                if record is None:
-                    return
-                self.room.release(run)
-                if record.fleeting:
-                    self._collectors.submit(self._let_go, run)
+    def _left(self, record: Record) -> None:
+        if record.fleeting:
+            self._collectors.submit(self._let_go, record.name)
 
     def _let_go(self, run: str) -> None:
         """A heartbeat would have a workspace for each beat: it goes, unless something is in it."""
@@ -320,11 +310,15 @@ class Grounds:
         else:
             block.close()
 
-    def _aside(self, work: Callable[..., object], *words: object) -> None:
-        def done(future: asyncio.Future[object]) -> None:
+    def _aside(
+        self, work: Callable[..., T], *words: object, then: Callable[[T], object] = lambda _: None
+    ) -> None:
+        def done(future: asyncio.Future[T]) -> None:
             error = None if future.cancelled() else future.exception()
             if error is not None:
                 log.warning("clearing up after %s: %s", words, error)
+            elif not future.cancelled():
+                then(future.result())
 
         loop = asyncio.get_running_loop()
         loop.run_in_executor(self._sweepers, partial(work, *words)).add_done_callback(done)
@@ -339,8 +333,8 @@ class Grounds:
                 self._scratches.add(name)
                 continue
             self._laid[attempt] = _Laid(name, self._retaken(int(found[3]), attempt.run))
-            self._holder[attempt.run] = attempt
-        self._aside(self._tidy, frozenset(attempt.run for attempt in attempts))
+            self.leaving.takes(attempt)
+        self._aside(self._tidy, frozenset(attempt.run for attempt in attempts), then=self._leave)
         self._collectors.submit(self._finish)
 
     def _retaken(self, base: int, run: str) -> Block:
@@ -352,11 +346,13 @@ class Grounds:
             block = None
         return block or Block(base, 0, ())
 
-    def _tidy(self, living: frozenset[str]) -> None:
+    def _tidy(self, living: frozenset[str]) -> list[str]:
         self._scratch.sweep()
-        for record in self.room.records():
-            if record.name not in living:
-                self._leave_workspace(record.name, None)
+        return [record.name for record in self.room.records() if record.name not in living]
+
+    def _leave(self, runs: list[str]) -> None:
+        for run in runs:
+            self.leaving.leave(run, None)
 
     async def tend(self) -> None:
         """What was idle for too long goes, if nothing is lost with it."""
@@ -386,6 +382,7 @@ class Grounds:
         """Nobody waits for a clone, a gc or a salvage: all of them end, and are gone on with."""
         self._is_closed = True
         self.places.close()
+        self.leaving.close()
         for coming in self._coming.values():
             if coming.still is not None:
                 coming.still.cancel()

@@ -71,10 +71,14 @@ async def recover(supervisor: Supervisor, inherited: Inheritance) -> None:
 
 async def take_up(supervisor: Supervisor, name: str) -> None:
     """The driver of that name was silent when this daemon began, and answers: what it has goes on,
-    and what was to be done meanwhile is done. Nothing else could have touched these attempts."""
+    and what was to be done meanwhile is done. Nothing else could have touched these attempts.
+
+    Who is let in while the store is asked is the loop's to start, as soon as it is remembered.
+    """
+    before = {run.attempt for run in supervisor.fleet.live_runs() if run.spec.away}
     recipes = await _owed_recipes(supervisor)
     found = supervisor.hands.adopt_from(name)
-    runs = [run for run in supervisor.fleet.live_runs() if run.spec.away]
+    runs = [run for run in supervisor.fleet.live_runs() if run.attempt in before]
     await _go_on(supervisor, runs, found, same_boot=True)
     _do_owed(supervisor, {run.attempt for run in runs}, recipes)
 

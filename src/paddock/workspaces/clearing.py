@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -13,12 +13,12 @@ from .commits import pin
 from .errors import WorkspaceError
 from .facts import gather, gather_of_gone
 from .git import Git
-from .inhabitants import inhabitants_of
+from .inhabitants import gits_at, inhabitants_of
 from .keeping import Facts, Keep, Removable, verdict
 from .locks import hold
 from .records import Home, Record, Shelf, State, homes
 from .removal import check_inside, delete_tree
-from .worktrees import drop_unused_branch, forget, git_of, has_branch
+from .worktrees import drop_unused_branch, forget, git_of, has_branch, registered
 
 _LOCK_WAIT_S: Final = 60.0
 GOING: Final = ".going-"
@@ -85,7 +85,7 @@ def judge(spot: Spot) -> Keep | Removable:
         return Removable("it was judged before, and its removal was broken off")
     if spot.record.state is State.MAKING:
         # Nobody was ever given it, and half of its files look deleted.
-        found = inhabitants_of(spot.path)
+        found = inhabitants_of(spot.path) or gits_at(spot.path)
         return verdict(Facts(processes=tuple(map(str, found))))
     if not spot.path.is_symlink() and not spot.path.exists():
         return verdict(gather_of_gone(spot.record))
@@ -118,11 +118,20 @@ def _let_go(spot: Spot) -> None:
     if is_run and record.state is not State.GOING:
         spot.home.remember_gone(record.to(State.GONE, at=at))
     spot.shelf.write(record.to(State.GOING, at=at))
-    forget(record, spot.path)
+    _forget(spot)
     drop_unused_branch(record)
     if is_run and record.fleeting and not _has_branch(record):
         spot.home.forget_gone(record.name)  # a heartbeat has many, and there is nothing to show
     spot.shelf.remove(record.name)  # from here on it is gone, and what is left is rubbish
+
+
+def _forget(spot: Spot) -> None:
+    """Also where a daemon was killed before it could write down where git keeps it: then git was,
+    too, or is in the middle of it, and has it locked."""
+    record, known = spot.record, spot.record.git_dir
+    found = known or registered(Path(record.common), spot.path)
+    if found:
+        forget(replace(record, git_dir=str(found)), spot.path, half_made=not known)
 
 
 def _has_branch(record: Record) -> bool:

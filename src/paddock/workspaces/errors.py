@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from typing import Final
+
 
 class WorkspaceError(Exception):
     """Its text is for people, and never holds a password."""
@@ -53,3 +57,17 @@ class TooLarge(WorkspaceError):
 
 class UnsafePlace(WorkspaceError):
     """A path leads out of the directory that is ours, or is not what it was."""
+
+
+# Of the machine and not of the run: what may be better a moment later.
+_SHORT_OF: Final = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+_SHORT_SAID: Final = tuple(os.strerror(number) for number in (*_SHORT_OF, errno.EAGAIN))
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether the same may go well later; anything else would fail again in the same way."""
+    if isinstance(error, GitLocked | GitTimedOut):
+        return True
+    if isinstance(error, GitFailed):
+        return any(said in text for said in _SHORT_SAID for text in (error.told, str(error)))
+    return isinstance(error, OSError) and error.errno in _SHORT_OF

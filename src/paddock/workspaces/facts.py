@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -75,10 +76,34 @@ def _asked_of_git(record: Record, path: Path, facts: Facts) -> Facts:
         untracked=untracked,
         hidden=tuple(_hidden(git, path)),
         submodules=with_work(git, path, start=record.start),
+        worktrees=tuple(_worktrees_with_work(record, path)),
         nowhere_else=nowhere_else(git),
         stashes=stashes(git, branch=record.branch),
         left_behind=left_behind(git),
     )
+
+
+def _worktrees_with_work(record: Record, path: Path) -> Iterator[str]:
+    """Those that the agent made inside, perhaps in a directory that is ignored: what is committed
+    on branches stays, and all else would go with the directory."""
+    for admin, place in _worktrees(Path(record.common)):
+        if place == path or not place.is_relative_to(path) or not os.path.lexists(place / ".git"):
+            continue
+        git = look_into(replace(record, git_dir=str(admin), saved=None), place)
+        found = (*status(git), tuple(_hidden(git, place)), _operation(admin), nowhere_else(git))
+        if not any(found):
+            with beside_index(git, place=path.parent) as beside:
+                found = (*status(beside), (), "", 0)
+        if any(found):
+            yield shown(os.fsencode(place.relative_to(path)))
+
+
+def _worktrees(common: Path) -> Iterator[tuple[Path, Path]]:
+    """What git keeps for each, and where it is, or was."""
+    for file in sorted((common / "worktrees").glob("*/gitdir")):
+        with suppress(FileNotFoundError):  # gone meanwhile
+            said = os.fsdecode(read_plain(file).removesuffix(b"\n"))
+            yield file.parent, Path(os.path.normpath(file.parent / said)).parent
 
 
 def _strange(record: Record, path: Path) -> str:

@@ -21,6 +21,7 @@ class Facts:
     untracked: tuple[str, ...] = ()  # and not ignored; also repositories inside
     hidden: tuple[str, ...] = ()  # git was told not to look at them
     submodules: tuple[str, ...] = ()  # with something that exists only there
+    worktrees: tuple[str, ...] = ()  # likewise, of the same repository
     nowhere_else: int = 0  # commits of a detached HEAD that no branch, tag or remote has
     stashes: tuple[str, ...] = ()
     # Commits that only this worktree's log of HEAD still knows: amended or reset away.
@@ -68,6 +69,7 @@ def _reasons(facts: Facts) -> Iterator[str]:
         ("not known to git", facts.untracked),
         ("git was told not to look for changes in", facts.hidden),
         ("submodules with work that is only here", facts.submodules),
+        ("worktrees with work that is only here", facts.worktrees),
         ("stashed here", facts.stashes),
     ):
         if names:

@@ -105,17 +105,22 @@ class Room:
                 home.runs.write(taken.to(State.TAKEN, at=self._now()))
         return home.runs.path(run)
 
-    def release(self, run: str) -> None:
-        """Give it back. What is in it stays until `gc`, or until another run needs the room."""
+    def release(
+        self, run: str, *, if_still: Callable[[], bool] = lambda: True, wait_s: float = _WAIT_S
+    ) -> None:
+        """Give it back. What is in it stays until `gc`, or until another run needs the room.
+
+        `if_still` is asked when nobody else can take it.
+        """
         spot = self._find(run)
         if spot is None:
             return
         with (
             self._life.under_way(),
-            hold(spot.shelf.lock(run), who=f"run {run}", wait_s=_WAIT_S),
+            hold(spot.shelf.lock(run), who=f"run {run}", wait_s=wait_s),
         ):
             record = spot.shelf.read(run)
-            if record is not None and record.state is State.TAKEN:
+            if record is not None and record.state is State.TAKEN and if_still():
                 spot.shelf.write(record.to(State.IDLE, at=self._now()))
         self.freed()
 

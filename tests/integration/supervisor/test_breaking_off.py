@@ -116,7 +116,7 @@ def test_one_that_is_cancelled_does_not_wait_for_git(stand: Stand, repository: P
             [end] = await one.ended("a")
             assert end.outcome is Outcome.CANCELLED
             gate.set()
-            await until(lambda: stand.grounds._holder == {})  # noqa: SLF001
+            await until(lambda: stand.grounds.leaving.holders == {})
             assert stand.driver.launched == {} and stand.room.records() == []
 
     in_a_loop(scenario)

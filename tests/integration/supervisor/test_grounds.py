@@ -148,10 +148,10 @@ def test_a_late_release_of_one_attempt_is_none_of_the_next(stand: Stand, reposit
             )
             stand.grounds.lay(launch, begun.append)
         await until(lambda: len(begun) == 2)
-        stand.grounds._leave_workspace("a", first)  # noqa: SLF001
-        stand.grounds._leave_workspace("a", None)  # noqa: SLF001
+        stand.grounds.leaving.give_back("a", first)
+        stand.grounds.leaving.give_back("a", None)
         assert stand.state("a") == "taken"
-        stand.grounds._leave_workspace("a", second)  # noqa: SLF001
+        stand.grounds.leaving.give_back("a", second)
         assert stand.state("a") == "idle"
         stand.grounds.close()
 

@@ -345,3 +345,28 @@ def test_a_git_that_outlived_its_daemon_is_waited_for(room: Room, repository: Pa
         assert killed.poll() is not None
     assert not (path / "late").exists()
     assert git(path, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("locked", [False, True])
+def test_what_is_cleared_away_unfinished_is_not_left_in_the_users_repository(
+    room: Room, repository: Path, *, locked: bool
+) -> None:
+    half_made(room, repository)
+    if locked:
+        (repository / ".git/worktrees/run1/locked").write_text("initializing\n")
+    room.finish()
+    assert room.records() == []
+    assert len(git(repository, "worktree", "list").splitlines()) == 1
+
+
+def test_nothing_is_cleared_away_under_a_git_that_outlived_its_daemon(
+    room: Room, repository: Path
+) -> None:
+    path = half_made(room, repository)
+    shutil.rmtree(path)
+    late = ["git", "-c", 'sleep 1; mkdir -p "$1"; touch "$1/late"', "worktree", str(path)]
+    with subprocess.Popen(late, executable="/bin/sh"):
+        room.finish()
+        assert len(room.records()) == 1
+    room.finish()
+    assert room.records() == [] and not path.exists()

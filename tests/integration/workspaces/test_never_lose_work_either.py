@@ -12,7 +12,7 @@ import pytest
 from paddock.workspaces import clearing
 from paddock.workspaces.room import Room
 from tests.integration.workspaces.judged import ended, is_kept, the_one
-from tests.kit.repositories import a_repository, commit, git, write
+from tests.kit.repositories import a_repository, commit, git, tip, write
 
 
 @pytest.fixture
@@ -182,3 +182,40 @@ def test_one_that_was_taken_after_it_was_looked_at_stays(
     assert "taken" in clearing.clear(spot).because
     assert path.is_dir()
     room.release("run1")
+
+
+# -- worktrees inside -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def inner(room: Room, repository: Path) -> Path:
+    """As agents make them for their helpers: where the repository ignores it."""
+    commit(repository, "ignore", {".gitignore": ".helpers/\n"})
+    path = room.prepare("run1", repository=repository)
+    git(path, "worktree", "add", "--quiet", "-b", "helper", ".helpers/one")
+    room.release("run1")
+    return path / ".helpers/one"
+
+
+@pytest.mark.parametrize("work", ["changed", "new", "detached", "merging"])
+def test_a_worktree_inside_with_work_of_its_own(room: Room, inner: Path, work: str) -> None:
+    if work == "changed":
+        write(inner, {"src/code.py": "print(2)\n"})
+    elif work == "new":
+        write(inner, {"new.py": "x\n"})
+    elif work == "detached":
+        git(inner, "checkout", "--quiet", "--detach")
+        commit(inner, "on no branch", {"new.py": "x\n"})
+    else:
+        (Path(git(inner, "rev-parse", "--absolute-git-dir")) / "MERGE_HEAD").write_text("0\n")
+    words = "worktrees with work that is only here: .helpers/one"
+    assert is_kept(room, inner.parent.parent, words)
+
+
+def test_a_worktree_inside_with_everything_on_a_branch_keeps_nothing(
+    room: Room, inner: Path, repository: Path
+) -> None:
+    commit(inner, "done", {"new.py": "x\n"})
+    done = tip(inner)
+    assert the_one(room).removed
+    assert git(repository, "rev-parse", "helper") == done

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from paddock.core.run import Attempt
+from paddock.drivers import draining
 from paddock.drivers.container import drain as container
 from paddock.drivers.draining import Drain, Ends
 from paddock.drivers.local import drain as local
@@ -106,6 +107,46 @@ def test_while_a_disk_is_slow_the_loop_goes_on_and_closing_waits(tmp_path: Path)
         threading.Timer(0.05, go_on.set).start()
         drain.close()
         assert go_on.is_set(), "nobody moves a byte after that"
+        os.close(writer)
+
+    asyncio.run(scenario())
+
+
+def test_who_waits_for_a_slow_disk_after_trouble_does_not_spin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A look after the trouble finds it in a mover's hands already: its end was asked for."""
+    monkeypatch.setattr(draining, "RETRY_S", 0.05)
+    go_on, kept, moves = threading.Event(), list[int](), list[int]()
+    move = Drain._move  # noqa: SLF001
+
+    def keep(fifo_fd: int, most: int) -> int:
+        kept.append(most)
+        if len(kept) == 1:
+            raise OSError(errno.EIO, "I/O error")
+        assert go_on.wait(10)
+        return len(os.read(fifo_fd, most))
+
+    def counted(drain: Drain) -> bool:
+        moves.append(1)
+        return move(drain)
+
+    monkeypatch.setattr(Drain, "_move", counted)
+
+    async def scenario() -> None:
+        os.mkfifo(tmp_path / "fifo")
+        writer = os.open(tmp_path / "fifo", os.O_RDWR)
+        ends = Ends(lambda: open_fifo(f"{tmp_path}/fifo"), keep, "file")
+        drain = Drain(ends, lambda _: None, attempt=A, capture=KEEP_ALL)
+        os.write(writer, b"x")
+        await until(lambda: bool(kept))
+        os.write(writer, b"x" * 60_000)
+        assert not drain.empty()
+        await asyncio.sleep(0.2)
+        assert len(moves) < 10
+        go_on.set()
+        await until(drain.empty)
+        drain.close()
         os.close(writer)
 
     asyncio.run(scenario())

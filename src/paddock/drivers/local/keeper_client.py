@@ -101,12 +101,13 @@ class KeeperClient:
 
     def __init__(self, directory: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        # Before: a keeper that stands still has a full line at its door, and nobody queues there.
+        self._socket.setblocking(False)  # noqa: FBT003
         try:
             _connect(self._socket, directory)
         except OSError as error:
             self._socket.close()
             raise KeeperGone(f"no keeper listens in {directory}: {error}") from error
-        self._socket.setblocking(False)  # noqa: FBT003
         self._lines = Lines()
         self._out = bytearray()
         self._number = 0

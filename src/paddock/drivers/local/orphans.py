@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from paddock.drivers.local.containment import Containment
@@ -80,9 +80,10 @@ class Orphans:
         members = self._members() if self._lives else {}
         for life in list(self._lives.values()):
             mine = members.get(life.mark, [])
-            _find_main(life, mine)
             # Without its mark, too: then it is still in the cgroup.
-            is_any = bool(mine or self._containment.pids(life.attempt))
+            inside = self._containment.pids(life.attempt)
+            _find_main(life, mine, inside)
+            is_any = bool(mine or inside)
             life.missed = 0 if is_any else life.missed + 1
             if is_any and (life.stop is not None or _is_headless(life)):
                 self._containment.kill(life.attempt)
@@ -103,11 +104,14 @@ class Orphans:
         return self._marks.census(self._lives.values(), 0).members
 
 
-def _find_main(life: Life, mine: list[Process]) -> None:
-    """Of one that only the dead knew: its first process. All others came from that."""
-    if mine and not life.pid:
-        main = min(mine, key=lambda process: (process.start, process.pid))
-        life.pid, life.start = main.pid, main.start
+def _find_main(life: Life, mine: list[Process], inside: Iterable[int]) -> None:
+    """Of one that only the dead knew: its first process. All others came from that. It may have
+    put its name where its mark was (setproctitle), and is known by its cgroup then."""
+    if life.pid or not mine:
+        return
+    found = (*mine, *filter(None, map(look_at, inside)))
+    main = min(found, key=lambda process: (process.start, process.pid))
+    life.pid, life.start = main.pid, main.start
 
 
 def _is_headless(life: Life) -> bool:

@@ -99,3 +99,24 @@ def test_what_could_not_be_written_is_written_when_it_can(kept: Kept) -> None:
     kept.end("c")
     assert kept.read() == ["a", "b", "c"]
     kept.journal.close()
+
+
+def test_on_a_disk_that_is_nearly_full_what_was_written_before_is_not_lost(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept.journal.begin()
+    for name in ("a", "b", "c"):
+        kept.end(name)
+    write = os.write
+
+    def a_part(descriptor: int, data: bytes) -> int:
+        return write(descriptor, data[:30])
+
+    monkeypatch.setattr(os, "write", a_part)
+    kept.end("d")
+    kept.end("e")
+    assert kept.read() == ["a", "b", "c"]
+    assert not Path(f"{kept.path}.new").exists()
+    monkeypatch.setattr(os, "write", write)
+    kept.end("f")
+    assert kept.read() == ["a", "b", "c", "d", "e", "f"]

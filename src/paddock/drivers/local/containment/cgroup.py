@@ -15,8 +15,8 @@ from typing import Final
 
 from paddock.cgroups.files import write
 from paddock.cgroups.group import Group, Walls
-from paddock.cgroups.home import Home
-from paddock.cgroups.mounts import UNIFIED, cgroup_at
+from paddock.cgroups.home import FLEET, SUPERVISOR, Home
+from paddock.cgroups.mounts import UNIFIED, cgroup_at, cgroups_of
 from paddock.cgroups.use import held_bytes
 from paddock.cgroups.v1 import Group1
 from paddock.cgroups.v2 import Group2
@@ -36,9 +36,18 @@ log = logging.getLogger("paddock.walls")
 
 def _places_of(home: Home) -> dict[str, str]:
     """The fleet's cgroup in every hierarchy, as /proc calls it."""
-    fleet = home.fleet
+    fleet, own = home.fleet, cgroups_of()
     paths = fleet.directories if isinstance(fleet, Group1) else {UNIFIED: fleet.path}
-    return {name: cgroup_at(path, name) or path for name, path in paths.items()}
+    return {name: _place_of(path, name, own.get(name, "")) for name, path in paths.items()}
+
+
+def _place_of(path: str, controller: str, own: str) -> str:
+    """By our own, which is beside it: in a namespace of cgroups that is younger than the mounts
+    these say nothing, and whoever is not found where it should be is killed."""
+    home = path.rpartition("/")[0]
+    if own.endswith(f"/{home.rpartition('/')[2]}/{SUPERVISOR}"):
+        return f"{own.rpartition('/')[0]}/{FLEET}"
+    return cgroup_at(path, controller) or path
 
 
 def _unheld(lacks: Collection[str], *, version: int) -> frozenset[str]:

@@ -90,6 +90,10 @@ class Journal:
             _remove(fresh)  # of one that was killed; or an agent's pipe, in which we would wait
             self._descriptor = os.open(fresh, flags, 0o600)
             self._whole = os.write(self._descriptor, text) == len(text)
+            if not self._whole and os.access(self._path, os.F_OK):
+                self.close()  # on a disk that is full the old one knows more
+                os.unlink(fresh)
+                return
             os.rename(fresh, self._path)
             self._size = len(text)
             self.unsynced = True

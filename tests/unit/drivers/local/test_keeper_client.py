@@ -1,0 +1,33 @@
+"""The daemon's side of the line to a keeper."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from pathlib import Path
+
+from paddock.drivers.local.keeper.protocol import SOCKET_NAME
+from paddock.drivers.local.keeper_client import KeeperClient, KeeperGone
+
+
+def test_nobody_waits_at_the_door_of_a_keeper_that_stands_still(tmp_path: Path) -> None:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(tmp_path / SOCKET_NAME))
+    listener.listen(2)
+    met: list[KeeperClient] = []
+    told: list[str] = []
+
+    def knock() -> None:
+        try:
+            while True:
+                met.append(KeeperClient(tmp_path))
+        except KeeperGone as error:
+            told.append(str(error))
+
+    knocking = threading.Thread(target=knock, daemon=True)
+    knocking.start()
+    knocking.join(5)
+    assert not knocking.is_alive(), "it waits for ever"
+    assert len(met) == 3 and "no keeper listens" in told[0]
+    for one in (*met, listener):
+        one.close()
