@@ -60,12 +60,14 @@ def _begin(fleet: Fleet) -> None:
 
 
 def _is_over(fleet: Fleet, current: Round) -> bool:
-    """Standing still that helps may last while bursts go by; nobody stands still for ever."""
+    """Standing still that helps may last while bursts go by; nobody stands still for ever. Where
+    nobody goes on, nothing goes by."""
     assert fleet.host is not None
     policy = fleet.policy.ladder
     if fleet.now < current.give_up_at or leaving(fleet):
         return False
-    helps = rung_of(fleet.host, policy) < Rung.PREEMPT
+    goes_on = any(isinstance(run.state, Running) and not run.state.frozen for run in _here(fleet))
+    helps = goes_on and rung_of(fleet.host, policy) < Rung.PREEMPT
     return not helps or fleet.now >= current.give_up_at + policy.longest_hold_s
 
 
