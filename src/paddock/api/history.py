@@ -190,6 +190,7 @@ def _point(at: int, span: FleetSpan) -> HistoryPoint:
         ooms=span.ooms,
         fleet_ooms=span.fleet_ooms,
         freezes=span.freezes,
+        quota_refusals=span.quota_refusals,
         wait_p50_s=quantile(span.waits, 0.5, TIME_UNIT),
         wait_p95_s=quantile(span.waits, 0.95, TIME_UNIT),
         start_p95_s=quantile(span.begins, 0.95, TIME_UNIT),
@@ -223,6 +224,7 @@ def _group(name: str, span: GroupSpan, days: list[int], *, last_run: str | None)
         peaks=_values(span.peaks, PEAK_UNIT),
         run_times=_values(span.run_times, TIME_UNIT),
         waits=_values(span.waits, TIME_UNIT),
+        crowded_run_times=_values(span.crowded_times, TIME_UNIT),
         last_run=last_run,
     )
 

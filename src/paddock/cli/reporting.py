@@ -127,7 +127,8 @@ def build(
             Known(
                 points=past.points,
                 ledger=past.ledger,
-                forecasts={one.what: one.forecast.because for one in told},
+                groups=past.groups,
+                forecasts={one.what: one.forecast.because or len(one.days) for one in told},
                 possible_saving=share,
             )
         ),

@@ -185,6 +185,7 @@ class _Daemon:
         chores = Chores(self.supervisor, kept, self.places.stdin, also=ballast)
         room = self.grounds.room
         past = Recording(self.supervisor, room, places=self.places, epoch=self.epoch)
+        past.alerts.written = self.output.intake.written
         stack.push_async_exit(past.finish)
         works = (eyes.watch(), chores.do(), self.configuration.watch(), self.grounds.tend())
         for work in (*works, self.cluster.watch(stack), past.keep(), Reports(self.places).make()):

@@ -77,6 +77,7 @@ class Recording:
         with self._steady.turn(NOT_SEEN):
             self._look(Seen())  # before anything changes: what time it is
         supervisor.on_change.append(self._steady.guarded(NOT_COUNTED, self._changed))
+        supervisor.on_event.append(self._steady.guarded(NOT_COUNTED, self.recorder.heard))
 
     def _changed(self, change: Change) -> None:
         self.recorder.changed(change)

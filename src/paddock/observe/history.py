@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from paddock.core.events import Event, Submitted
 from paddock.core.fleet import Change, Fleet
+from paddock.core.policy import Policy
 from paddock.core.retry import AT_FLEET_WALL
 from paddock.core.run import (
     Ended,
@@ -23,6 +25,7 @@ from paddock.core.run import (
     State,
     Stopping,
 )
+from paddock.core.submission import cannot_ever_fit
 from paddock.ports import LedgerEntry, Rollup
 from paddock.storage.rollup import (
     DAY_S,
@@ -39,6 +42,8 @@ from paddock.storage.rollup import (
 )
 
 CLOSE_TO_WALL: Final = 0.85  # of its limit: an agent under memory pressure
+CROWDED: Final = 0.9  # of the cores in use: who begins then has to share them
+OVER_QUOTA: Final = "exceeded quota"  # as every API server says it
 LONGEST_GAP_S: Final = 60.0  # a machine that slept, or a loop that hung, was not seen meanwhile
 # While the store cannot be written, so much waits for it; what is older stays in the hours.
 MOST_MINUTES: Final = 120
@@ -108,6 +113,8 @@ class Recorder:
         self._looked_at: float | None = None
         self._minute = self._hour = 0  # by the wall clock, at the last look
         self._spans: tuple[FleetSpan, ...] = ()  # of these two; none yet
+        self._is_crowded = False  # the cores, at the last look
+        self._began_crowded: set[str] = set()  # runs that are live
 
     def note(self, entry: LedgerEntry) -> None:
         self.gathered.note(entry)
@@ -124,6 +131,17 @@ class Recorder:
 
     # -- what happened --------------------------------------------------------------------
 
+    def heard(self, event: Event) -> None:
+        """Before it is thought about: those for whom the queue has no place will be turned away."""
+        if type(event) is not Submitted:
+            return
+        fleet, count = self._fleet, len(event.specs)
+        if fleet.waiting + count <= fleet.policy.queue_depth:
+            return
+        if not all(spec.id in fleet.runs for spec in event.specs):  # not asked once more
+            for span in self._fleet_spans():
+                span.quota_refusals += count
+
     def changed(self, change: Change) -> None:
         """Told of every change, in order. The time is that of the last look: a few seconds."""
         before = change.before
@@ -134,12 +152,23 @@ class Recorder:
                     span.submitted += 1
             return
         group = self.gathered.group_at(self._hour, change.run.spec.group)
+        at_quota = failed_at_quota(change, self._fleet.policy)
         for span in self._fleet_spans():
             _count(span, change)
+            span.quota_refusals += at_quota
             span.agents_max = max(span.agents_max, len(self._fleet.live))
-        _count_of_group(group, change)
+        if isinstance(change.run.state, Running) and isinstance(before, Starting):
+            self._note_beginning(change.run)
+        began_crowded = change.run.id in self._began_crowded
+        _count_of_group(group, change, began_crowded=began_crowded)
         if isinstance(before, Live) and not change.run.live:
+            self._began_crowded.discard(change.run.id)
             self._add_rest(group, change.run, before)
+
+    def _note_beginning(self, run: Run) -> None:
+        """By the cores at its beginning: a long run meets all sorts of hours, whatever it does."""
+        if self._is_crowded and not run.spec.away:
+            self._began_crowded.add(run.id)
 
     def _add_rest(self, group: GroupSpan, run: Run, before: Live) -> None:
         """What it did since the last look, which may be all it ever did."""
@@ -203,6 +232,7 @@ class Recorder:
     def _add_seen(self, one: FleetSpan, seen: Seen, elapsed_s: float) -> None:
         if seen.cores is not None and seen.cpu_s is not None and elapsed_s > 0:
             one.cores, one.cpu_s, one.cpu_of_s = seen.cores, seen.cpu_s, seen.cores * elapsed_s
+            self._is_crowded = one.cpu_s >= CROWDED * one.cpu_of_s
         one.disk_bytes, one.disk_free_bytes = seen.disk_bytes, seen.disk_free_bytes
         one.workspace_bytes, one.unused_bytes = seen.workspace_bytes, seen.unused_bytes
         one.log_bytes = seen.log_bytes
@@ -257,6 +287,22 @@ def hit_fleet_wall(change: Change) -> bool:
     return ended and AT_FLEET_WALL in change.because
 
 
+def failed_at_quota(change: Change, policy: Policy) -> bool:
+    """A run that is over because of a limit that it shares with others, not for one of its own."""
+    run, state = change.run, change.run.state
+    if not isinstance(state, Ended):
+        return False
+    match state.outcome:
+        case Outcome.MEMORY_LIMIT_EXCEEDED:
+            return hit_fleet_wall(change)
+        case Outcome.REFUSED:  # taken, and then the limits were lowered
+            return cannot_ever_fit(run.limit_bytes, policy, away=run.spec.away) is not None
+        case Outcome.SPAWN_FAILED:
+            return OVER_QUOTA in state.because
+        case _:
+            return False
+
+
 def was_preempted(change: Change) -> bool:
     before = change.before
     stopped = isinstance(before, Stopping) and before.outcome is Outcome.PREEMPTED
@@ -288,7 +334,7 @@ def _count(span: FleetSpan, change: Change) -> None:
         span.ends[state.outcome] = span.ends.get(state.outcome, 0) + 1
 
 
-def _count_of_group(span: GroupSpan, change: Change) -> None:
+def _count_of_group(span: GroupSpan, change: Change, *, began_crowded: bool) -> None:
     run, before = change.run, change.before
     state = run.state
     span.preemptions += was_preempted(change)
@@ -306,6 +352,8 @@ def _count_of_group(span: GroupSpan, change: Change) -> None:
         put(span.peaks, run.peak_bytes, PEAK_UNIT)
     if isinstance(state, Ended) and state.outcome is Outcome.SUCCEEDED:
         put(span.run_times, ran_s, TIME_UNIT)
+        if began_crowded:
+            put(span.crowded_times, ran_s, TIME_UNIT)
 
 
 def _ran_s(run: Run, before: State | None) -> float | None:

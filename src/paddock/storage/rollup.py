@@ -127,12 +127,12 @@ class FleetSpan(Span, array_like=True):
     log_bytes: int | None = None
     disk_bytes: int | None = None
     disk_free_bytes: int | None = None
-    quota_refusals: int = 0  # runs that ended because of a quota; there is none on a host
+    quota_refusals: int = 0  # runs that ended, or were not taken, for a limit that all share
 
 
 class GroupSpan(Span, array_like=True):
     LARGEST: ClassVar = frozenset({"used_max", "limit_max"})
-    SKETCHES: ClassVar = ("peaks", "run_times", "waits")
+    SKETCHES: ClassVar = ("peaks", "run_times", "waits", "crowded_times")
     LAST: ClassVar = frozenset({"limit_bytes", "expected_bytes"})
 
     seconds: float = 0.0  # of agents at work
@@ -152,6 +152,7 @@ class GroupSpan(Span, array_like=True):
     run_times: Sketch = {}  # of those that succeeded
     waits: Sketch = {}
     frozen_s: float = 0.0
+    crowded_times: Sketch = {}  # the run times of those that began while all cores were in use
 
 
 _encode: Final = msgspec.msgpack.Encoder().encode

@@ -42,6 +42,7 @@ class HistoryPoint(msgspec.Struct, kw_only=True):
     ooms: int = 0  # at an agent's own wall
     fleet_ooms: int = 0
     freezes: int = 0  # by pressure
+    quota_refusals: int = 0  # runs that ended, or were not taken, for a limit that all share
     wait_p50_s: float | None = None  # queued
     wait_p95_s: float | None = None
     start_p95_s: float | None = None  # from being let in to being at work
@@ -76,11 +77,14 @@ class GroupHistory(msgspec.Struct, kw_only=True):
     peaks: tuple[tuple[float, int], ...] = ()
     run_times: tuple[tuple[float, int], ...] = ()
     waits: tuple[tuple[float, int], ...] = ()
+    # Of the run times, those that began while all cores were in use.
+    crowded_run_times: tuple[tuple[float, int], ...] = ()
     last_run: str | None = None  # the name of its newest that is known
 
 
 class LedgerView(msgspec.Struct, kw_only=True):
-    """An alert (pressure, memory, breaker, disk) and what followed it, or a daemon's life."""
+    """An alert (pressure, memory, breaker, disk, quota, quiet, queue, storm) and what followed it,
+    or a daemon's life."""
 
     kind: str
     subject: str

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from paddock.core.events import Event, Exited, Sampled, Started, Submitted
+from paddock.cluster.client import Refused
+from paddock.core.events import (
+    CancelRequested,
+    Event,
+    Exited,
+    PolicyChanged,
+    Sampled,
+    SpawnFailed,
+    Started,
+    Submitted,
+    TimePassed,
+)
 from paddock.core.fleet import Fleet
 from paddock.core.run import Attempt, Exit, RunSpec
 from paddock.core.step import step
 from paddock.core.units import GIB
-from paddock.observe.history import MOST_ENTRIES, MOST_MINUTES, Recorder, Seen
+from paddock.observe.history import MOST_ENTRIES, MOST_MINUTES, OVER_QUOTA, Recorder, Seen
 from paddock.ports import LedgerEntry
 from paddock.storage.rollup import FleetSpan, GroupSpan, edge, put, quantile
 from tests.kit.factories import a_host, a_policy, a_spec
@@ -20,13 +33,14 @@ WALL_AT = 1_790_000_000.0 // 3600 * 3600
 class Played:
     """A fleet and its recorder, on a clock of the test's own."""
 
-    def __init__(self) -> None:
-        self.fleet = Fleet(a_policy())
+    def __init__(self, **policy: Any) -> None:
+        self.fleet = Fleet(a_policy(**policy))
         self.recorder = Recorder(self.fleet)
         self.feed(Sampled(0.0, a_host()))
         self.look(0.0)
 
     def feed(self, event: Event) -> None:
+        self.recorder.heard(event)
         step(self.fleet, event)
         for change in self.fleet.changes:
             self.recorder.changed(change)
@@ -36,8 +50,11 @@ class Played:
         self.feed(Sampled(at, a_host(), attempts))
         self.recorder.look(seen, at=WALL_AT + at)
 
-    def start(self, at: float, *specs: RunSpec) -> None:
+    def submit(self, at: float, *specs: RunSpec) -> None:
         self.feed(Submitted(at, specs))
+
+    def start(self, at: float, *specs: RunSpec) -> None:
+        self.submit(at, *specs)
         for spec in specs:
             self.feed(Started(at + 1, Attempt(spec.id, 1)))
 
@@ -48,6 +65,9 @@ class Played:
     def hour(self) -> FleetSpan:
         [span] = self.recorder.gathered.hours.values()
         return span
+
+    def quota_refusals(self) -> int:
+        return sum(span.quota_refusals for span in self.recorder.gathered.hours.values())
 
     def group(self, name: str = "coder") -> GroupSpan:
         [found] = [span for (_, n), span in self.recorder.gathered.groups.items() if n == name]
@@ -177,3 +197,72 @@ def test_while_the_store_cannot_be_written_the_newest_of_the_ledger_wait_for_it(
     kept = list(recorder.gathered.entries.values())
     assert len(kept) == MOST_ENTRIES
     assert kept[0].at == 100.0 and kept[-1] == newest
+
+
+def test_a_run_that_is_turned_away_at_a_full_queue_failed_at_a_quota() -> None:
+    played = Played(queue_depth=1)
+    played.submit(1.0, a_spec("large", memory="12G"))
+    played.submit(2.0, a_spec("waits", memory="12G"))
+    played.submit(3.0, a_spec("one"), a_spec("two"))
+    assert "one" not in played.fleet.runs
+    assert (played.hour().submitted, played.hour().quota_refusals) == (2, 2)
+    played.submit(4.0, a_spec("waits", memory="12G"))  # the same again: it was answered before
+    assert played.hour().quota_refusals == 2
+
+
+def test_a_run_that_ends_at_the_fleets_wall_failed_at_a_quota_and_one_at_its_own_did_not() -> None:
+    played = Played()
+    played.start(0.0, a_spec("own"))
+    played.end(5.0, "own", code=None, signal=9, oom=True)
+    assert played.hour().quota_refusals == 0
+    allowed = played.fleet.policy.retry.fleet_ooms
+    played.start(6.0, a_spec("shared"))
+    for attempt in range(1, allowed + 2):
+        played.end(1000.0 * attempt, "shared", attempt=attempt, code=None, signal=9, fleet_oom=True)
+        if attempt <= allowed:
+            assert played.quota_refusals() == 0  # it is tried again
+            played.feed(TimePassed(1000.0 * attempt + 900))
+            played.feed(Started(1000.0 * attempt + 901, Attempt("shared", attempt + 1)))
+    assert played.quota_refusals() == 1
+
+
+def test_a_run_for_which_the_limits_became_too_low_failed_at_a_quota() -> None:
+    played = Played()
+    played.submit(1.0, a_spec("large", memory="12G"), a_spec("waits", memory="11G"))
+    played.feed(PolicyChanged(2.0, a_policy(total="8G")))
+    assert played.hour().ends == {"refused": 1}
+    assert played.hour().quota_refusals == 1
+
+
+def test_one_that_could_not_be_remembered_failed_at_no_quota() -> None:
+    played = Played()
+    played.submit(1.0, a_spec("large", memory="12G"), a_spec("waits", memory="11G"))
+    played.feed(CancelRequested(2.0, "waits", refused="the disk is full"))
+    assert played.hour().ends == {"refused": 1}
+    assert played.hour().quota_refusals == 0
+
+
+def test_a_run_that_a_clusters_quota_gave_no_pod_failed_at_it() -> None:
+    said = 'pods "x" is forbidden: exceeded quota: compute, requested: cpu=2'
+    assert Refused(403, "Forbidden", said).over_quota and OVER_QUOTA in said
+    for reason, count in ((f"it did not run within 600 s ({said})", 1), ("no such image", 0)):
+        played = Played()
+        played.submit(1.0, a_spec("pod", away=True))
+        played.feed(SpawnFailed(2.0, Attempt("pod", 1), reason, permanent=True))
+        assert played.hour().ends == {"spawn_failed": 1}
+        assert played.hour().quota_refusals == count
+
+
+def test_runs_that_began_on_full_cores_are_told_apart() -> None:
+    played = Played()
+    full, free = Seen(cores=2, cpu_s=19.0), Seen(cores=2, cpu_s=10.0)
+    played.look(10.0, full)
+    played.start(10.0, a_spec("crowded"), a_spec("pod", away=True))
+    played.look(20.0, free)
+    played.start(20.0, a_spec("free"))
+    played.look(30.0, full)  # later is no matter
+    for run in ("crowded", "pod", "free"):
+        played.end(40.0, run)
+    assert sum(played.group().run_times.values()) == 3
+    assert sum(played.group().crowded_times.values()) == 1
+    assert quantile(played.group().crowded_times, 1.0, 0.01) == pytest.approx(29.0, rel=0.06)

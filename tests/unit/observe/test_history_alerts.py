@@ -2,25 +2,54 @@
 
 from __future__ import annotations
 
-from paddock.core.events import BreakerReset, Event, Exited, Host, Sampled, Started, Submitted
-from paddock.core.fleet import Fleet
-from paddock.core.run import Attempt, Exit, RunSpec
+import math
+from typing import Any
+
+import pytest
+
+from paddock.core.events import (
+    BreakerReset,
+    CancelRequested,
+    Event,
+    Exited,
+    Host,
+    Sampled,
+    Started,
+    Submitted,
+)
+from paddock.core.fleet import Change, Fleet
+from paddock.core.run import Attempt, Exit, Hold, Outcome, RunSpec, StopPhase, Stopping
 from paddock.core.step import step
-from paddock.core.units import GIB
+from paddock.core.units import GIB, parse_duration
 from paddock.observe import alerts
 from paddock.observe.history import Recorder, Seen
-from paddock.observe.history_alerts import BREAKER, DISK, MEMORY, PRESSURE, Alerts
+from paddock.observe.history_alerts import (
+    BREAKER,
+    DISK,
+    JUDGED,
+    LASTS_S,
+    MEMORY,
+    NOT_JUDGED,
+    PRESSURE,
+    QUEUE,
+    QUIET,
+    QUOTA,
+    STORMS,
+    Alerts,
+)
 from paddock.ports import LedgerEntry
-from tests.kit.factories import a_host, a_policy, a_spec
+from tests.kit.factories import a_host, a_policy, a_run, a_spec
 
 TIGHT = Host(available_bytes=int(2.9 * GIB), used_percent=82.0, total_bytes=16 * GIB)
 
 
 class Watched:
-    def __init__(self) -> None:
-        self.fleet = Fleet(a_policy())
+    def __init__(self, **policy: Any) -> None:
+        self.fleet = Fleet(a_policy(**policy))
         self.recorder = Recorder(self.fleet)
+        self.written: dict[Attempt, tuple[int, float]] = {}
         self.alerts = Alerts(self.fleet, self.recorder)
+        self.alerts.written = self.written.get
 
     def feed(self, event: Event) -> None:
         step(self.fleet, event)
@@ -154,3 +183,142 @@ def test_one_that_comes_back_before_it_is_judged_is_the_same() -> None:
         watched.look(at, seen=seen)
     entry = watched.told(DISK)
     assert entry is not None and (entry.at, entry.until_at) == (0.0, 30.0)
+
+
+def test_every_alert_of_the_table_is_judged_or_it_is_said_why_not() -> None:
+    names = [alert.name for alert in alerts.HOST]
+    assert sorted([*JUDGED.values(), *NOT_JUDGED]) == sorted(names)
+    rules = {alert.name: alert for alert in alerts.HOST}
+    for kind, lasts_s in LASTS_S.items():
+        assert parse_duration(rules[JUDGED[kind]].lasts) == lasts_s
+
+
+@pytest.mark.parametrize(("again", "expected"), [(True, "true"), (False, "false")])
+def test_memory_nearly_used_up_is_right_when_somebody_has_to_give_way(
+    *, again: bool, expected: str
+) -> None:
+    watched = Watched()
+    half = f"{watched.fleet.policy.wall_bytes // 2 >> 20}M"
+    watched.start(0.0, *(a_spec(name, memory=half) for name in ("a", "b")))
+    high = int(0.41 * watched.fleet.policy.wall_bytes)
+    for at in (10.0, 200.0):
+        watched.look(at, a=high, b=high)
+        assert watched.told(QUOTA) is None
+    watched.look(320.0, a=high, b=high)
+    begun = watched.told(QUOTA)
+    assert begun is not None and begun.subject == "memory"
+    if again:
+        watched.fail(330.0, "a", code=None, signal=9, fleet_oom=True)
+    for at in (340.0, 400.0, 700.0):
+        watched.look(at, a=GIB, b=GIB)
+    assert verdict(watched, QUOTA) == expected
+
+
+@pytest.mark.parametrize(("more", "expected"), [(True, "true"), (False, "false")])
+def test_a_queue_nearly_full_is_right_when_it_becomes_full(*, more: bool, expected: str) -> None:
+    watched = Watched(queue_depth=10)
+    watched.start(0.0, a_spec("at-work", memory="12G"))
+    waiting = [a_spec(f"w{n}", memory="12G") for n in range(10)]
+    watched.feed(Submitted(1.0, tuple(waiting[:9])))
+    for at in (10.0, 320.0):
+        watched.look(at)
+    begun = watched.told(QUOTA)
+    assert begun is not None and begun.subject == "queue"
+    if more:
+        watched.feed(Submitted(330.0, (waiting[9],)))
+        watched.look(331.0)
+    for spec in waiting:
+        if spec.id in watched.fleet.runs:
+            watched.feed(CancelRequested(340.0, spec.id))
+    for at in (350.0, 700.0):
+        watched.look(at)
+    assert verdict(watched, QUOTA) == expected
+
+
+def test_an_agent_that_is_quiet_for_long_is_warned_of_in_vain_if_it_comes_to_a_good_end() -> None:
+    for code, expected in ((0, "false"), (1, "true")):
+        watched = Watched()
+        watched.start(0.0, a_spec("quiet", hard_timeout_s=math.inf))
+        watched.written[Attempt("quiet", 1)] = (7, 600.0)  # its last word
+        for at in (600.0 + alerts.QUIET_S, 600.0 + alerts.QUIET_S + 299):
+            watched.look(at)
+            assert watched.told(QUIET) is None
+        watched.look(600.0 + alerts.QUIET_S + 301)
+        assert watched.told(QUIET) is not None
+        watched.fail(3000.0, "quiet", code=code)
+        watched.look(3001.0)
+        assert verdict(watched, QUIET) == expected
+
+
+def test_an_agent_that_speaks_again_was_only_thinking() -> None:
+    watched = Watched()
+    watched.start(0.0, a_spec("thinks", hard_timeout_s=math.inf))
+    watched.look(2200.0)
+    watched.written[Attempt("thinks", 1)] = (7, 2205.0)
+    for at in (2210.0, 2520.0):
+        watched.look(at)
+    assert verdict(watched, QUIET) == "false"
+
+
+def test_a_queue_that_does_not_move_is_right_unless_others_are_at_work() -> None:
+    for given_up, expected in ((False, "false"), (True, "true")):
+        watched = Watched()
+        watched.start(0.0, a_spec("at-work", memory="12G"))
+        watched.feed(Submitted(1.0, (a_spec("waits", memory="12G"),)))
+        watched.look(2.0)
+        watched.look(2390.0)
+        assert watched.told(QUEUE) is None
+        watched.look(2410.0)
+        assert watched.told(QUEUE) is not None
+        if given_up:
+            watched.feed(CancelRequested(2420.0, "waits"))
+        watched.fail(2430.0, "at-work", code=0)
+        for at in (2440.0, 2800.0):
+            watched.look(at)
+        assert verdict(watched, QUEUE) == expected
+
+
+def test_a_queue_that_memory_holds_back_is_worth_an_alert() -> None:
+    watched = Watched()
+    watched.look(0.0, TIGHT)
+    watched.feed(Submitted(1.0, (a_spec("waits"),)))
+    for at in (2.0, 2410.0):
+        watched.look(at, TIGHT)
+    for at in (2420.0, 2500.0, 2600.0, 3000.0):
+        watched.look(at)
+    assert verdict(watched, QUEUE) == "true"
+
+
+def test_a_storm_is_right_when_it_goes_on() -> None:
+    for more, expected in ((0, "false"), (1, "true")):
+        watched = Watched()
+        watched.look(0.0)
+        preempted(watched, alerts.STORM, at=10.0)
+        watched.look(20.0)
+        assert watched.told(STORMS) is None
+        preempted(watched, 1, at=30.0)
+        watched.look(40.0)
+        assert watched.told(STORMS) is not None
+        preempted(watched, more, at=50.0)
+        for at in (700.0, 1010.0):
+            watched.look(at)
+        assert verdict(watched, STORMS) == expected
+
+
+def preempted(watched: Watched, count: int, *, at: float) -> None:
+    """So many that were stopped for others, and wait again."""
+    hold = Hold(limit_bytes=GIB, expected_bytes=GIB)
+    state = Stopping(
+        since_at=at,
+        attempt=1,
+        hold=hold,
+        started_at=at,
+        outcome=Outcome.PREEMPTED,
+        because="for another",
+        phase=StopPhase.KILLED,
+        deadline_at=at,
+    )
+    watched.feed(Sampled(at, a_host()))
+    for number in range(count):
+        run = a_run(a_spec(f"run-{at:g}-{number}"))
+        watched.alerts.changed(Change(run, state, "it made room"))
