@@ -22,6 +22,7 @@ from paddock.config.places import STATE_VARIABLE, Places, plain_environment
 from paddock.supervisor.steady import Steady
 
 LOOK_S: Final = 60.0
+FIRST_LOOK_S: Final = 10.0  # who has just started has other things to do
 MAKING_S: Final = 600.0
 AGAIN_S: Final = 3600.0  # after one that failed
 PATTERN: Final = "report-*.html"
@@ -52,14 +53,18 @@ class Reports:
         self._steady = Steady(log)
 
     async def make(self) -> None:
+        await asyncio.sleep(min(self._look_s, FIRST_LOOK_S))
         while True:
+            await self._make_if_time()
             await asyncio.sleep(self._look_s)
-            if time.monotonic() < self._not_before:
-                continue
-            self._not_before = time.monotonic() + self._again_s  # unless all goes well
-            with self._steady.turn(NOT_MADE):
-                await self._make_if_due()
-                self._not_before = 0.0
+
+    async def _make_if_time(self) -> None:
+        if time.monotonic() < self._not_before:
+            return
+        self._not_before = time.monotonic() + self._again_s  # unless all goes well
+        with self._steady.turn(NOT_MADE):
+            await self._make_if_due()
+            self._not_before = 0.0
 
     async def _make_if_due(self) -> None:
         plan = await asyncio.to_thread(self.plan)
