@@ -102,19 +102,6 @@ class SqliteStore:
             history.put_entries(self._db, entries)
             history.drop_old(self._db, now_at=now_at)
 
-    def snapshot(self, to: Path) -> None:
-        """A whole copy in a new file, while the store goes on; as secret as the store itself."""
-        with self._at_work():
-            file = os.open(to, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            try:
-                self._db.execute("VACUUM INTO ?", (str(to),))
-                os.fsync(file)
-            except BaseException:
-                to.unlink()
-                raise
-            finally:
-                os.close(file)
-
     def is_ours(self) -> bool:
         lock = Path(f"{self.path}.lock")
         return self._lock >= 0 and (not lock.exists() or same_file(self._lock, str(lock)))

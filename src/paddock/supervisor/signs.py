@@ -65,10 +65,6 @@ class Signs:
         self._tasks: set[asyncio.Task[None]] = set()
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="signs")
 
-    @property
-    def is_busy(self) -> bool:
-        return bool(self._tasks)
-
     def takes(self, event: Event) -> bool:
         """Whether it is told later, with what was seen."""
         if self._held.waits_behind(event):

@@ -119,22 +119,6 @@ def test_what_is_loaded_at_the_start_is_bounded(
     store.close()
 
 
-def test_a_snapshot_is_whole_private_and_never_over_another_file(path: Path) -> None:
-    store = open_store(path)
-    store.remember(submitted(numbered(1), recipes={"r1": a_recipe()}))
-    copy = path.with_name("copy.db")
-    store.snapshot(copy)
-    assert copy.stat().st_mode & 0o777 == 0o600
-    with pytest.raises(sqlite.StoreError, match="exists"):
-        store.snapshot(copy)
-    store.remember(submitted(numbered(2)))
-    again = open_store(copy)
-    assert [run.id for run in again.load().runs] == ["r1"]
-    assert again.recipe("r1") == store.recipe("r1")
-    again.close()
-    store.close()
-
-
 def test_reading_while_another_thread_commits_is_no_trouble(path: Path) -> None:
     store = open_store(path)
     run = numbered(1)

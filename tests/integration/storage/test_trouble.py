@@ -345,12 +345,8 @@ def test_a_file_removed_under_it_is_told_at_the_next_write(path: Path, end: str)
     Path(f"{path}{end}").unlink()
     with pytest.raises(StoreGone, match="removed"):
         store.remember(Step(at=3.0))
-    assert len(store.load().runs) == 200  # what it still holds can be read and saved
-    store.snapshot(path.with_name("saved.db"))
+    assert len(store.load().runs) == 200  # what it still holds can be read
     store.close()
-    saved = open_store(path.with_name("saved.db"))
-    assert len(saved.load().runs) == 200
-    saved.close()
 
 
 def test_a_file_replaced_under_it_is_told(path: Path) -> None:

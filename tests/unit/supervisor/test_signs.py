@@ -63,7 +63,7 @@ class Stand:
         sessions = Sessions(self.top, self)
         signs = Signs(fleet, self.told.append, sessions, self, recipe=self.recipe)
         self.told.extend(event for event in events if not signs.takes(event))
-        while signs.is_busy:
+        while len(asyncio.all_tasks()) > 1:  # this one waits for what it looks for
             await asyncio.sleep(0)
         signs.close()
         sessions.close()
