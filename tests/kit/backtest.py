@@ -79,6 +79,21 @@ def _wandering(random: Random, days: int) -> list[float]:
     return found
 
 
+def _outliers(random: Random, days: int) -> list[float]:
+    """Now and then a day of two to four times the usual: somebody tried what the host can bear."""
+    share, height = random.uniform(0.01, 0.05), random.uniform(2, 4)
+    return [value * (height if random.random() < share else 1.0) for value in _noise(random, days)]
+
+
+def _idle_weekends(random: Random, days: int) -> list[float]:
+    """Nothing at all on two days of seven, and no noise there either."""
+    first = random.randrange(WEEK)
+    return [
+        0.0 if (day + first) % WEEK >= 5 else value
+        for day, value in enumerate(_noise(random, days))
+    ]
+
+
 KINDS: Final[Mapping[str, Callable[[Random, int], list[float]]]] = MappingProxyType(
     {
         "trend": _trend,
@@ -86,6 +101,8 @@ KINDS: Final[Mapping[str, Callable[[Random, int], list[float]]]] = MappingProxyT
         "step": _step,
         "noise": _noise,
         "wandering": _wandering,
+        "outliers": _outliers,
+        "idle weekends": _idle_weekends,
         "little": _weekly,
     }
 )
