@@ -7,7 +7,6 @@ without this past. Seconds are this machine's; sizes are every machine's.
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 import time
@@ -15,8 +14,7 @@ from pathlib import Path
 from random import Random
 
 import msgspec
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
+from ground import keep
 
 from paddock.storage.rollup import DAY_S
 from paddock.storage.sqlite import open_store
@@ -25,7 +23,6 @@ from tests.kit.long_past import DAYS, a_minute, fill
 AGENTS = 300
 MOST_BYTES = 50_000_000
 UNTIL_AT = 1_790_000_000 // DAY_S * DAY_S
-RESULT = Path(__file__).parent / "results/history.json"
 
 
 def opening_s(path: Path) -> float:
@@ -62,7 +59,7 @@ def main() -> int:
     print(f"{DAYS} days of {AGENTS} agents: {size / 1e6:.1f} MB in {rows:,} rows")
     print(f"loaded at the start: {loaded:,} bytes; all 300 groups once: {batch_s * 1e3:.0f} ms")
     print(f"opening: {found['opening_s']} s, an empty one {found['opening_empty_s']} s")
-    RESULT.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    keep("history", found)
     return 0 if size < MOST_BYTES and loaded < 10_000_000 else 1
 
 

@@ -1,8 +1,8 @@
 """A scrape of 1,000 agents, against the same page written by prometheus-client; and of real ones.
 
-Target: under 100 ms and 2 MB, the median of scrapes over the Unix socket. The thousand are pretend
-agents of a server in a process of its own, on a host that is said to be large enough. They are in
-no cgroup, so what it takes to look at the CPU of real ones is measured with --real of them.
+Target: under 100 ms and 2 MB, the median of scrapes over the Unix socket. Once with pretend agents
+of a server in a process of its own, which are in no cgroup; once with --real of them (1,000), small
+processes that sleep, whose CPU a scrape looks at in their cgroups. Those need 16 MiB of room each.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_MS = 100.0
 MOST_BYTES = 2_000_000
 AGENTS = 1000
 ROUNDS = 30
-CPU_ROUNDS = 200
+CPU_ROUNDS = 100
 CONFIG = """\
 performance_profile: host
 performance: {max_concurrent_agents: 1000}
@@ -63,7 +63,7 @@ def request(number: int, *command: str) -> RunRequest:
 
 
 def until_running(client: Client, count: int) -> None:
-    give_up_at = time.monotonic() + 120
+    give_up_at = time.monotonic() + 300
     while (counts := client.status().counts)["running"] < count:
         assert time.monotonic() < give_up_at, counts
         time.sleep(0.2)
@@ -152,10 +152,14 @@ def real(count: int) -> dict[str, float]:
         empty_s, _ = cpu_of_scrapes(client, daemon)
         client.submit(ground.order([request(n, "sleep", "600") for n in range(count)]))
         until_running(client, count)
-        full_s, page = cpu_of_scrapes(client, daemon)
+        full_s, _ = cpu_of_scrapes(client, daemon)
+        times, page = measured(client)
     assert page.count(b"paddock_agent_cpu_seconds_total{") == count
     found = {
         "agents": count,
+        "scrape_ms": round(statistics.median(times), 1),
+        "slowest_ms": round(max(times), 1),
+        "bytes": len(page),
         "daemon_cpu_ms": round(full_s * 1000, 2),
         "empty_cpu_ms": round(empty_s * 1000, 2),
         "each_us": round((full_s - empty_s) * 1e6 / count, 1),
@@ -167,7 +171,7 @@ def real(count: int) -> dict[str, float]:
 
 def main() -> int:
     words = argparse.ArgumentParser(description=__doc__)
-    words.add_argument("--real", type=int, default=100, help="how many real agents (100)")
+    words.add_argument("--real", type=int, default=AGENTS, help=f"real agents ({AGENTS})")
     words.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
     given = words.parse_args()
     if given.serve is not None:
@@ -175,10 +179,14 @@ def main() -> int:
         return 0
     figures = {"pretend": pretend(), "real": real(given.real)}
     keep("metrics", figures)
-    scrape_ms, size = figures["pretend"]["scrape_ms"], figures["pretend"]["bytes"]
-    missed = "" if scrape_ms < MOST_MS and size < MOST_BYTES else "  MISSED"
-    print(f"{scrape_ms} ms (under {MOST_MS:g}), {size:,} bytes (under {MOST_BYTES:,}){missed}")
-    return 1 if missed else 0
+    is_met = True
+    for name, found in figures.items():
+        scrape_ms, size = found["scrape_ms"], found["bytes"]
+        met = scrape_ms < MOST_MS and size < MOST_BYTES
+        is_met = is_met and met
+        wanted = f"{scrape_ms} ms (under {MOST_MS:g}), {size:,} bytes (under {MOST_BYTES:,})"
+        print(f"{name}: {wanted}{'' if met else '  MISSED'}")
+    return 0 if is_met else 1
 
 
 if __name__ == "__main__":

@@ -7,11 +7,9 @@ reserved memory and no more out-of-memory kills; for one size for all: no more k
 
 from __future__ import annotations
 
-import json
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+from ground import keep
 
 from paddock.core.units import GIB, format_size
 from tests.kit.two_months import MONTH_DAYS, SCENARIOS, Compared, compare
@@ -19,7 +17,6 @@ from tests.kit.two_months import MONTH_DAYS, SCENARIOS, Compared, compare
 RUNS_A_DAY = 100
 SEED = 1
 TARGET = 0.20
-RESULT = Path(__file__).parent / "results/rightsizing.json"
 
 
 def main() -> int:
@@ -29,8 +26,7 @@ def main() -> int:
     ]
     for one in found:
         _tell(one)
-    facts = {one.scenario: _facts(one) for one in found}
-    RESULT.write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+    keep("rightsizing", {one.scenario: _facts(one) for one in found})
     tiers, one_size = found
     kills = all(one.after.oom_kills <= one.before.oom_kills for one in found)
     return 0 if kills and tiers.saved >= TARGET and one_size.saved > 0 else 1

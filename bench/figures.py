@@ -28,18 +28,24 @@ class Row:
     least: float | None = None
 
     @property
-    def target(self) -> float:
-        found = self.most if self.least is None else self.least
-        assert found is not None
-        return found
+    def target(self) -> float | None:
+        """None: it has to lie between two."""
+        return None if self._is_between else self.most if self.least is None else self.least
 
     @property
     def wanted(self) -> str:
+        if self._is_between:
+            return f"{self.least:,g} to {self.most:,g}"
         word = "at most" if self.least is None else "at least"
         return f"{word} {self.target:,g}"
 
+    @property
+    def _is_between(self) -> bool:
+        return self.least is not None and self.most is not None
+
     def is_met(self, value: float) -> bool:
-        return value >= self.target if self.least is not None else value <= self.target
+        enough = self.least is None or value >= self.least
+        return enough and (self.most is None or value <= self.most)
 
     def read(self, directory: Path = RESULTS) -> tuple[float, Document] | None:
         """Its value and the document it is in; None: it was not measured here."""
@@ -57,11 +63,11 @@ def number(value: float) -> str:
     return f"{value:.3g}"
 
 
-def at(*path: Any) -> Callable[[Any], float]:
+def at(*path: Any, times: float = 1.0) -> Callable[[Any], float]:
     def found(figures: Any) -> float:
         for key in path:
             figures = figures[key]
-        return float(figures)
+        return float(figures) * times
 
     return found
 
@@ -76,6 +82,43 @@ def wrong_by(figures: Any) -> float:
 
 def part(one: str, other: str) -> Callable[[Any], float]:
     return lambda figures: float(figures[one] / figures[other])
+
+
+def by_rounds(peer: str) -> Callable[[Any], float]:
+    """Round by round, as it is judged; of an older file, which has none of it, the medians."""
+
+    def found(figures: Any) -> float:
+        if "ratios" in figures:
+            return float(figures["ratios"][peer])
+        return float(figures["paddock"] / figures[peer])
+
+    return found
+
+
+def furthest_off(figures: Any) -> float:
+    """In percent, of the kind whose interval is the least honest."""
+    shares = [100 * one["coverage"] for kind, one in figures["kinds"].items() if kind != "little"]
+    return float(max(shares, key=lambda share: abs(share - 90)))
+
+
+def of_last_week(figures: Any) -> float:
+    weekly = figures["kinds"]["weekly"]
+    return float(weekly["error"] / weekly["naive_error"])
+
+
+def more_kills(figures: Any) -> float:
+    return float(max(one["oom_kills_after"] - one["oom_kills_before"] for one in figures.values()))
+
+
+def of_real(count: int, name: str) -> Callable[[Any], float]:
+    """Of so many real agents, and of no other number."""
+
+    def found(figures: Any) -> float:
+        if figures["real"]["agents"] != count:
+            raise KeyError(name)
+        return float(figures["real"][name])
+
+    return found
 
 
 def larger(*path: str) -> Callable[[Any], float]:
@@ -133,6 +176,7 @@ def rescue(what: str) -> Callable[[Any], float]:
 SAW = "a saw of 60 or 200 MB in 2 to 25 s"
 IDLE_CPU = ("daemon_cpu_percent", "keeper_cpu_percent")
 IDLE_MB = ("daemon_rss_mb", "keeper_rss_mb")
+KEY, SIGHT = ("key_to_repaint_ms",), ("write_to_sight_ms",)
 HAND_OVER = "hand_over_worst_ms"
 
 ROWS: tuple[Row, ...] = (
@@ -154,11 +198,11 @@ ROWS: tuple[Row, ...] = (
     Row("keeper", "keeper with 1,000 agents", at("rss_mb"), "MB", most=20),
     Row("keeper", "its CPU then", at("cpu_percent"), "% of a core", most=1),
     Row("keeper", "spawns / bare spawns", at("of_bare"), least=0.5),
-    Row("throughput", "short runs a second / GNU parallel", part("paddock", "parallel"), least=1),
+    Row("throughput", "short runs a second / GNU parallel", by_rounds("parallel"), least=1),
     Row(
         "throughput",
         "the same / parallel --memfree 1G",
-        part("paddock", "parallel --memfree 1G"),
+        by_rounds("parallel --memfree 1G"),
         least=4,
     ),
     Row(
@@ -190,6 +234,34 @@ ROWS: tuple[Row, ...] = (
         "logs", "daemon with 100 verbose agents", at("a_hundred_verbose", "peak_mb"), "MB", most=250
     ),
     Row("stream", "2 GB through a stage: peak", at("peak_mb"), "MiB", most=428),
+    Row("metrics", "a scrape of 1,000 agents", at("pretend", "scrape_ms"), "ms", most=100),
+    Row("metrics", "the size of that page", at("pretend", "bytes", times=1e-6), "MB", most=2),
+    Row("metrics", "a scrape of 1,000 real agents", of_real(1000, "scrape_ms"), "ms", most=100),
+    Row("tui", "top, 300 agents: key to repaint, p95", at(*KEY, "p95"), "ms", most=100),
+    Row("tui", "top: from write to sight, p99", at(*SIGHT, "p99"), "ms", most=500),
+    Row("tui", "top: memory", at("memory_mb"), "MB", most=100),
+    Row("web", "dashboard, 300 agents: growth of its process", at("process_growth"), most=1.1),
+    Row("web", "dashboard: growth of its pages", at("page_growth"), most=1.1),
+    Row("web", "dashboard: from write to sight, p99", at("delay_ms", "p99"), "ms", most=500),
+    Row(
+        "forecast",
+        "days within the forecast's 90 % interval",
+        at("coverage", times=100),
+        "%",
+        least=85,
+        most=95,
+    ),
+    Row("forecast", "the same, the kind furthest from 90 %", furthest_off, "%", least=85, most=95),
+    Row("forecast", "weekly series: error / as a week ago", of_last_week, most=1),
+    Row("history", "90 days of 300 agents", at("bytes", times=1e-6), "MB", most=50),
+    Row(
+        "rightsizing",
+        "right-sizing: reserved memory saved",
+        at("tiers", "saved", times=100),
+        "%",
+        least=20,
+    ),
+    Row("rightsizing", "right-sizing: more kills than before", more_kills, "kills", most=0),
     Row("lost_work", "work done again: with a checkpoint / without", lost_work, most=0.01),
     Row("worktrees", "50 workspaces / a loop of git worktree add", at("ratio"), most=1),
     Row("worktrees", "a prepared workspace, the slowest", at(HAND_OVER), "ms", most=100),

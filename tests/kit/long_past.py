@@ -122,7 +122,10 @@ def _group_span(runs: int, random: Random) -> GroupSpan:
     )
     for _ in range(runs):
         put(span.peaks, random.lognormvariate(0, 0.5) * GIB, PEAK_UNIT)
-        put(span.run_times, random.lognormvariate(6.4, 0.5), TIME_UNIT)
+        ran_s = random.lognormvariate(6.4, 0.5)
+        put(span.run_times, ran_s, TIME_UNIT)
+        if random.random() < 0.25:
+            put(span.crowded_times, ran_s, TIME_UNIT)
         put(span.waits, random.lognormvariate(2, 1.5), TIME_UNIT)
     return span
 

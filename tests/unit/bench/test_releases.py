@@ -121,3 +121,39 @@ def test_the_last_samples_of_a_version_are_kept(bench: Any, tmp_path: Path) -> N
     assert path.name == f"{__version__}.json"
     (figure,) = bench.releases.read(path).figures
     assert figure.samples == (2.0, 3.0, 4.0, 5.0, 6.0)
+
+
+def test_the_table_is_what_its_files_say(bench: Any) -> None:
+    """Whoever runs one benchmark by itself makes the table anew: `bench/every.py --table`."""
+    assert (BENCH / "RESULTS.md").read_text(encoding="utf-8") == bench.table.page()
+
+
+def test_every_file_of_results_is_told_of(bench: Any) -> None:
+    told = (BENCH / "results/README.md").read_text(encoding="utf-8")
+    named = {path.name for path in (BENCH / "results").glob("*.json")}
+    unknown = {name for name in named if not name.startswith("matrix-") and f"`{name}`" not in told}
+    assert unknown == set()
+    rows = bench.figures.ROWS
+    assert len({row.what for row in rows}) == len(rows)  # samples go by it
+
+
+def test_a_figure_may_have_to_lie_between_two(bench: Any, tmp_path: Path) -> None:
+    row = bench.figures.Row("one", "inside", bench.figures.at("share"), "%", least=85, most=95)
+    for value, met in ((84.9, False), (85, True), (95, True), (95.1, False)):
+        assert row.is_met(value) is met
+    kept(tmp_path, "one", {"share": 97})
+    text = bench.table.page(tmp_path, (row,))
+    assert "| inside | 97 % | 85 to 95 % |  | **missed** | 0.5 |" in text
+
+
+def test_rounds_are_judged_within_themselves(bench: Any) -> None:
+    figures = {"paddock": 400.0, "parallel": 320.0, "ratios": {"parallel": 1.31}}
+    assert bench.figures.by_rounds("parallel")(figures) == 1.31
+
+
+def test_only_a_thousand_real_agents_count_as_a_thousand(bench: Any, tmp_path: Path) -> None:
+    row = bench.figures.Row("m", "real", bench.figures.of_real(1000, "scrape_ms"), "ms", most=100)
+    kept(tmp_path, "m", {"real": {"agents": 100, "scrape_ms": 5.0}})
+    assert row.read(tmp_path) is None
+    kept(tmp_path, "m", {"real": {"agents": 1000, "scrape_ms": 55.0}})
+    assert row.read(tmp_path)[0] == 55.0
