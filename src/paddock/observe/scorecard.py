@@ -206,8 +206,12 @@ def _variance(points: Sequence[Point], groups: Sequence[Group]) -> Score:
             return Score(name=name, target=target, stands=stands, met=True, data=data)
     extra = extra_when_crowded(groups)
     low, high = frozen, 1.0
-    if extra is not None and any(point.cpu_percent is not None for point in points):
-        low, high = frozen + extra.low, frozen + extra.high
+    if extra is None:
+        data += "; of no run that succeeded it is known how long it took"
+    elif all(point.cpu_percent is None for point in points):
+        data += "; how busy the cores were could not be read"
+    else:
+        low, high = frozen + extra.low, min(1.0, frozen + extra.high)
         data += f"; {extra.compared} runs that began on full cores held against others"
     if low < VARIANCE <= high:
         missing = f"it is between {_percent(low, 0)} and {_percent(high, 0)}: {data}"

@@ -175,6 +175,9 @@ def test_runs_on_full_cores_are_held_against_others_of_their_group() -> None:
 def test_without_a_look_at_the_cores_nobody_knows_what_they_cost() -> None:
     score = good(groups=(Group(WIDE),), cpu_percent=None)[VARIES]
     assert score.stands is None and "between 0 % and 100 %" in score.missing
+    assert "how busy the cores were could not be read" in score.missing
+    score = good(groups=())[VARIES]
+    assert score.stands is None and "of no run that succeeded" in score.missing
 
 
 def test_an_alert_that_did_not_last_as_its_rule_asks_was_told_to_nobody() -> None:
