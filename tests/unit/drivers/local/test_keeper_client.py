@@ -29,5 +29,6 @@ def test_nobody_waits_at_the_door_of_a_keeper_that_stands_still(tmp_path: Path) 
     knocking.join(5)
     assert not knocking.is_alive(), "it waits for ever"
     assert len(met) == 3 and "no keeper listens" in told[0]
-    for one in (*met, listener):
+    listener.close()
+    for one in met:
         one.close()
