@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -32,9 +32,17 @@ from paddock.host.memory import MemoryUnreadable, read_memory
     "--ram", "ram_bytes", type=HOST_SIZE, help="Memory of the host [default: this machine's]."
 )
 @click.option(
-    "--per-agent", "agent_bytes", type=AGENT_SIZE, help="Memory of one agent [default: 4G]."
+    "--per-agent",
+    "agent_bytes",
+    type=AGENT_SIZE,
+    help="Memory of one agent [default: sandbox.memory_limit here, 4G with --ram].",
 )
-@click.option("--reserve", "reserve_bytes", type=SIZE, help="Kept for the host [default: by size].")
+@click.option(
+    "--reserve",
+    "reserve_bytes",
+    type=SIZE,
+    help="Kept for the host [default: configured, by size].",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 def command(
     ram_bytes: int | None, agent_bytes: int | None, reserve_bytes: int | None, as_json: bool
@@ -50,14 +58,18 @@ def command(
       paddock capacity --ram 16G --reserve 6G --json
     """
     host, measured = this_machine() if ram_bytes is None else ("The host", ram_bytes)
+    here = _configured(measured) if ram_bytes is None else None
+    if here is not None and reserve_bytes is None:
+        reserve_bytes = here.policy.reserve_bytes
+    wanted = DEFAULT_AGENT_BYTES if here is None else here.agent_bytes
     try:
-        each = agent_bytes or _default_agent(measured, reserve_bytes)
+        each = agent_bytes or _default_agent(measured, reserve_bytes, wanted)
         cap = capacity(measured, per_agent_bytes=each, reserve_bytes=reserve_bytes)
     except ValueError as error:
         raise CommandError(str(error)) from error
     rows = matrix(each)
-    policy = _policy_here(measured) if ram_bytes is None else None
-    warnings = list(_warnings(cap, explicit=agent_bytes is not None))
+    policy = None if here is None else here.policy
+    warnings = list(_warnings(cap, wanted=agent_bytes or wanted))
     if as_json:
         allowed = None if policy is None else policy.max_agents
         click.echo(json.dumps(_as_json(cap, rows) | {"allowed_agents": allowed}, indent=2))
@@ -82,35 +94,42 @@ def this_machine(root: Path = Path("/")) -> tuple[str, int]:
     return f"This machine, limited by {memory.limited_by},", memory.total_bytes
 
 
-def _policy_here(measured_bytes: int) -> Policy | None:
+class _Here(NamedTuple):
+    policy: Policy
+    agent_bytes: int
+
+
+def _configured(measured_bytes: int) -> _Here | None:
     """What is configured for this machine; what is wrong in it is for `config check` to say."""
     from paddock.config.layers import load_settings
     from paddock.config.mistakes import ConfigError
     from paddock.config.policy import to_policy
+    from paddock.config.settings import MEMORY_LIMIT
 
     try:
-        return to_policy(load_settings(None), measured_bytes)
+        settings = load_settings(None)
+        return _Here(to_policy(settings, measured_bytes), settings[MEMORY_LIMIT])
     except ConfigError:
         return None
 
 
-def _default_agent(measured_bytes: int, reserve_bytes: int | None) -> int:
+def _default_agent(measured_bytes: int, reserve_bytes: int | None, wanted_bytes: int) -> int:
     total = nominal_total(measured_bytes)
     reserve = host_reserve(total) if reserve_bytes is None else reserve_bytes
-    return default_limit(total, reserve_bytes=reserve, wanted_bytes=DEFAULT_AGENT_BYTES)
+    return default_limit(total, reserve_bytes=reserve, wanted_bytes=wanted_bytes)
 
 
-def _warnings(cap: Capacity, *, explicit: bool) -> Iterable[str]:
+def _warnings(cap: Capacity, *, wanted: int) -> Iterable[str]:
     if not cap.fits:
         yield (
             f"an agent of {format_size(cap.per_agent_bytes)} cannot fit the "
             f"{format_size(cap.fleet_bytes)} left for agents: such a run would be refused; "
             f"give it less memory, or reserve less"
         )
-    elif not explicit and cap.per_agent_bytes < DEFAULT_AGENT_BYTES:
+    elif cap.per_agent_bytes < wanted:
         yield (
             f"counted with {format_size(cap.per_agent_bytes)} for an agent: the usual "
-            f"{format_size(DEFAULT_AGENT_BYTES)} would not fit this host"
+            f"{format_size(wanted)} would not fit this host"
         )
 
 

@@ -54,6 +54,19 @@ def test_the_sum_is_shown_in_words_and_the_matrix_as_a_table(
     assert len({len(line) for line in table}) == 1
 
 
+def test_of_this_machine_the_configured_wall_and_reserve_count(
+    capsys: pytest.CaptureFixture[str], users_file: Path
+) -> None:
+    users_file.write_text(
+        "sandbox: {memory_limit: 2G, host_memory_reserve: 8G}\n", encoding="utf-8"
+    )
+    found = answer(capsys)
+    assert (found["per_agent_bytes"], found["host_reserve_bytes"]) == (2 * GIB, 8 * GIB)
+    assert found["max_agents"] == 8
+    found = answer(capsys, "--per-agent", "4G", "--reserve", "12G")
+    assert (found["per_agent_bytes"], found["max_agents"]) == (4 * GIB, 3)
+
+
 @pytest.mark.parametrize(
     ("text", "allowed", "said"),
     [
