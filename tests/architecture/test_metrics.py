@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 
-from paddock.observe.alerts import HOST, NAMES, cluster
+from paddock.observe.alerts import HOST, NAMES, cluster, controllers
 from paddock.observe.metrics import METRICS
 from paddock.observe.reference import page
 from tests.architecture.source import PACKAGE, PROJECT
@@ -27,7 +27,7 @@ def test_every_metric_is_documented_with_its_unit_and_a_sentence() -> None:
 
 def test_every_alert_has_a_runbook_and_every_runbook_an_alert() -> None:
     assert sorted(path.stem for path in RUNBOOKS.glob("*.md")) == sorted(NAMES)
-    for alert in (*HOST, *cluster("x", "y")):
+    for alert in (*HOST, *cluster("x", "y"), *controllers("x")):
         text = (RUNBOOKS / f"{alert.name}.md").read_text(encoding="utf-8")
         assert text.startswith(f"# {alert.name}\n\n{alert.severity.capitalize()}"), alert.name
         assert "## Look" in text and "## Do" in text, alert.name

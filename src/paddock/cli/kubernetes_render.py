@@ -12,6 +12,8 @@ import click
 
 from .exits import CommandError
 from .here import settings_of_host
+from .observe import RUNBOOKS_HELP
+from .params import ADDRESS
 from .printing import echo_json, note, safe
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from paddock.config.settings import Settings
     from paddock.manifests.values import Values
 
-_NAMED = ("namespace", "image", "agents_image", "argo_namespace")
+_NAMED = ("namespace", "image", "agents_image", "argo_namespace", "runbooks")
 _IMAGE = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._/:@-]{0,254}")
 NAMESPACE_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
@@ -55,6 +57,7 @@ _OPTIONS = (
     click.option("--argo", is_flag=True, help="Scale and protect Argo's server, too."),
     click.option("--argo-namespace", metavar="NAME", help="Where it is.  [default: argo]"),
     click.option("--no-monitoring", is_flag=True, help="There is no Prometheus operator."),
+    click.option("--runbooks", type=ADDRESS, metavar="URL", help=RUNBOOKS_HELP),
     click.option("--no-vpa", is_flag=True, help="There is no vertical autoscaler."),
 )
 

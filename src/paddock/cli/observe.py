@@ -5,7 +5,10 @@ from __future__ import annotations
 import click
 
 from .lazy import Entry, LazyGroup
+from .params import ADDRESS
 from .printing import echo_json
+
+RUNBOOKS_HELP = "Where docs/operate/alerts is served; else alerts only name the page."
 
 TABLE = {
     "dashboard": Entry("paddock.cli.observe", "A dashboard for Grafana.", "dashboard"),
@@ -32,12 +35,16 @@ def command() -> None:
 @click.option("--kubernetes", is_flag=True, help="A PrometheusRule, with rules for agent pods.")
 @click.option("--namespace", metavar="NAME", help="Of the pods (agent-platform).")
 @click.option("--container", metavar="NAME", help="In the pods, the agent's (agent).")
-@click.option("--runbooks", metavar="URL", help="Where docs/operate/alerts is to be found.")
+@click.option(
+    "--pods-only", is_flag=True, help="No controllers: a daemon elsewhere sends agents there."
+)
+@click.option("--runbooks", type=ADDRESS, metavar="URL", help=RUNBOOKS_HELP)
 @click.option("--json", "as_json", is_flag=True, help="JSON instead of YAML.")
 def rules(
     kubernetes: bool,
     namespace: str | None,
     container: str | None,
+    pods_only: bool,
     runbooks: str | None,
     as_json: bool,
 ) -> None:
@@ -57,13 +64,16 @@ def rules(
         kubernetes_rules,
     )
 
-    if (namespace or container) and not kubernetes:
-        raise click.UsageError("--namespace and --container are for --kubernetes")
+    if (namespace or container or pods_only) and not kubernetes:
+        raise click.UsageError("--namespace, --container and --pods-only are for --kubernetes")
     base = runbooks or RUNBOOKS
     found = host_rules(runbooks=base)
     if kubernetes:
         found = kubernetes_rules(
-            namespace=namespace or NAMESPACE, container=container or CONTAINER, runbooks=base
+            namespace=namespace or NAMESPACE,
+            container=container or CONTAINER,
+            runbooks=base,
+            pods_only=pods_only,
         )
     if as_json:
         echo_json(found)

@@ -1,8 +1,9 @@
-"""Parameter types that commands share: sizes, durations."""
+"""Parameter types that commands share: sizes, durations, addresses."""
 
 from __future__ import annotations
 
 import math
+import re
 from typing import Any, Final
 
 import click
@@ -70,9 +71,22 @@ class NumberType(click.ParamType[float]):
         return number
 
 
+class AddressType(click.ParamType[str]):
+    """Of a page: what is no address leads nowhere from where it is shown."""
+
+    name = "address"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", str(value)):
+            told = f"found {str(value)!r}; allowed: an address, as in https://wiki.example/paddock"
+            self.fail(told, param, ctx)
+        return str(value)
+
+
 SIZE: Final = SizeType()
 # A plain 16 means 16 bytes: what is no host and no agent is more likely a forgotten G.
 HOST_SIZE: Final = SizeType(least_bytes=64 * MIB)
 AGENT_SIZE: Final = SizeType(least_bytes=16 * MIB, most_bytes=1024 * GIB)
 CPUS: Final = NumberType(0.1, 100_000)
 DURATION: Final = DurationType()
+ADDRESS: Final = AddressType()

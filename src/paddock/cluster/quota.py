@@ -29,10 +29,12 @@ class Line:
 
 def lines_of(quotas: Iterable[Object], priority_class: str | None = None) -> list[Line]:
     """Those that bind pods of the class; a quota with a scope that we do not know binds too."""
+    return all_lines(quota for quota in quotas if _binds(quota, priority_class))
+
+
+def all_lines(quotas: Iterable[Object]) -> list[Line]:
     found = []
     for quota in quotas:
-        if not _binds(quota, priority_class):
-            continue
         status = quota.get("status", {})
         hard, used = quota["spec"].get("hard", {}), status.get("used", {})
         for resource, value in hard.items():

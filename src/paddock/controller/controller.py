@@ -20,6 +20,7 @@ from paddock.cluster.room import Room, cluster_policy
 from paddock.cluster.watching import Watch
 from paddock.controller.intake import Intake
 from paddock.controller.leading import Leadership, Terms
+from paddock.controller.observing import Observing
 from paddock.controller.requests import DRIVER, Reader
 from paddock.core.policy import Policy
 from paddock.core.run import Attempt, Ended, Outcome
@@ -59,6 +60,11 @@ class Controller:
         self.supervisor: Supervisor | None = None  # while it leads
         self.term = 0
         self.ready = asyncio.Event()  # leads, and has found what was left
+        self._observing = Observing()
+
+    def metrics(self) -> bytes:
+        """As Prometheus reads them, whether it leads or not."""
+        return self._observing.page(leads=self.ready.is_set())
 
     async def run(self) -> None:
         self.term = await self._leadership.win()
@@ -77,6 +83,7 @@ class Controller:
                 await asyncio.gather(leading, lost, return_exceptions=True)
                 self.ready.clear()
                 self.supervisor = None
+                self._observing.rest()
 
     async def _keep(self, over: asyncio.Event) -> None:
         try:
@@ -102,6 +109,7 @@ class Controller:
         stack.push_async_callback(intake.close)
         quotas = Watch(self._api, QUOTA, lambda _what, _one: None)
         runs = Watch(self._api, AGENT_RUN, intake.hear)
+        self._observing.quotas = quotas.known.values
         await quotas.begin()
         await runs.begin()
         await driver.connect(patience_s=None)
@@ -131,6 +139,7 @@ class Controller:
         intake.fresh = store.take_up(found, intake.recipes(found))
         inherited = inherit(store, self._settings.policy)
         supervisor = Supervisor(inherited.fleet, store, inherited.clock, {DRIVER: driver}, DRIVER)
+        self._observing.lead(supervisor, store)
         stack.push_async_callback(supervisor.close)
         stack.push_async_callback(store.halt)
         await stack.enter_async_context(_working(supervisor.write()))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import re
 import secrets
 import signal
 import sys
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -27,8 +29,9 @@ log = logging.getLogger("paddock.controller")
 
 @click.command("controller")
 @click.option("--health", default=HEALTH, show_default=True, help="Where probes are answered.")
+@click.option("--metrics", metavar="ADDRESS", help="Where Prometheus is; nowhere unless said.")
 @click.option("--json", "as_json", is_flag=True, help="Log lines as JSON objects.")
-def command(health: str, as_json: bool) -> int:  # noqa: FBT001
+def command(health: str, metrics: str | None, as_json: bool) -> int:  # noqa: FBT001
     """Be a controller of AgentRuns: one of several replicas leads, the others wait for their turn.
 
     It runs in the cluster, or where a kubeconfig leads to one; `kubernetes:` in the configuration
@@ -36,34 +39,57 @@ def command(health: str, as_json: bool) -> int:  # noqa: FBT001
 
     \b
     Example:
-      paddock kubernetes controller --health 127.0.0.1:8081
+      paddock kubernetes controller --health 127.0.0.1:8081 --metrics 127.0.0.1:8082
     """
     from paddock.config.mistakes import ConfigError
 
-    host, _, port = health.rpartition(":")
-    if not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > 65535:
-        message = f"--health: found {health!r}; allowed: an address, as in 0.0.0.0:8081"
-        raise click.UsageError(message)
+    doors = {"--health": _address("--health", health)}
+    if metrics is not None:
+        doors["--metrics"] = _address("--metrics", metrics)
     _log(as_json=as_json)
     try:
-        return asyncio.run(_run(host, int(port)))
+        return asyncio.run(_run(doors))
     except ConfigError as error:
         click.echo(f"paddock: {error}", err=True)
         return BAD_USAGE
 
 
+def _address(option: str, said: str) -> tuple[str, int]:
+    host, _, port = said.rpartition(":")
+    if not re.fullmatch(r"[0-9]{1,5}", port) or int(port) > 65535:
+        message = f"{option}: found {said!r}; allowed: an address, as in 0.0.0.0:8081"
+        raise click.UsageError(message)
+    return host, int(port)
+
+
+class JsonLines(logging.Formatter):
+    """One object a line, whatever is in the message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        said = {
+            "at": self.formatTime(record),
+            "level": record.levelname.lower(),
+            "from": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            said["trace"] = self.formatException(record.exc_info)
+        return json.dumps(said)
+
+
 def _log(*, as_json: bool) -> None:
-    shape = "%(asctime)s %(name)s: %(message)s"
-    if as_json:
-        shape = '{"at": "%(asctime)s", "from": "%(name)s", "message": "%(message)s"}'
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format=shape)
+    told = logging.StreamHandler(sys.stderr)
+    plain = logging.Formatter("%(asctime)s %(name)s: %(message)s")
+    told.setFormatter(JsonLines() if as_json else plain)
+    logging.basicConfig(level=logging.INFO, handlers=[told])
     logging.getLogger("httpx2").setLevel(logging.WARNING)
 
 
-async def _run(host: str, port: int) -> int:
+async def _run(doors: Mapping[str, tuple[str, int]]) -> int:
     from paddock.cluster.client import Api, ClusterTrouble
     from paddock.config.cluster_settings import IMAGE
     from paddock.config.layers import load_settings
+    from paddock.controller.answering import answer
     from paddock.controller.controller import Controller, ControllerSettings
     from paddock.supervisor.cluster_settings import kubernetes_settings, where_of
 
@@ -78,12 +104,28 @@ async def _run(host: str, port: int) -> int:
         click.echo(f"paddock: {trouble}", err=True)
         return NO_CLUSTER
     chosen = ControllerSettings(kubernetes=kubernetes_settings(settings), identity=identity())
-    try:
-        async with await _answering(host, port):
-            return await _live(Controller(api, chosen), api)
-    except OSError as error:
-        click.echo(f"paddock: --health {host}:{port}: {error.strerror}", err=True)
-        return BAD_USAGE
+    controller = Controller(api, chosen)
+    async with contextlib.AsyncExitStack() as stack:
+        for option, (host, port) in doors.items():
+            try:
+                await stack.enter_async_context(
+                    await answer(host, port, _pages(option, controller))
+                )
+            except OSError as error:
+                click.echo(f"paddock: {option} {host}:{port}: {error.strerror}", err=True)
+                return BAD_USAGE
+        return await _live(controller, api)
+
+
+def _pages(option: str, controller: Controller) -> dict[str, Callable[[], bytes]]:
+    """Each at its own door: who may look at the fleet is for the network to say."""
+    if option == "--metrics":
+        return {"/metrics": controller.metrics}
+    return {"/healthz": _well, "/readyz": _well}
+
+
+def _well() -> bytes:
+    return b"ok"
 
 
 def identity() -> str:
@@ -111,18 +153,3 @@ async def _live(controller: Controller, api: Api) -> int:
     await controller.stop()
     await api.close()
     return DONE
-
-
-async def _answering(host: str, port: int) -> asyncio.Server:
-    """That it answers is what probes want to know: one that waits for its turn is well, too."""
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError, ValueError):
-            line = await reader.readline()
-            known = line.startswith((b"GET /healthz", b"GET /readyz"))
-            head = b"HTTP/1.1 200 OK" if known else b"HTTP/1.1 404 Not Found"
-            writer.write(head + b"\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
-            await writer.drain()
-        writer.close()
-
-    return await asyncio.start_server(answer, host, port)

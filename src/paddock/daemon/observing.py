@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -17,16 +16,15 @@ from pathlib import Path
 from typing import Final
 
 from paddock import __version__
-from paddock.cgroups.files import read_or_empty
 from paddock.config.places import Places
 from paddock.core.run import Attempt
 from paddock.daemon.weighing import Scales
-from paddock.drivers.cpu import processes_s
 from paddock.host.cgroups import cgroups_above
 from paddock.host.pressure import read_cpus
 from paddock.logs.free_room import Space, space_of
 from paddock.logs.output import OutputStore
 from paddock.observe.counts import Counts
+from paddock.observe.own import of_this_process
 from paddock.observe.reading import Aside, CpuUse, Reading
 from paddock.ports import Driver
 from paddock.supervisor.grounds import Grounds
@@ -35,7 +33,6 @@ from paddock.supervisor.steady import Steady
 from paddock.workspaces.errors import WorkspaceError
 
 CLUSTER: Final = "kubernetes"
-PAGE_BYTES: Final = os.sysconf("SC_PAGE_SIZE")
 NOT_COUNTED: Final = "metrics leave out what they cannot count"
 
 log = logging.getLogger("paddock.metrics")
@@ -130,13 +127,13 @@ class Observing:
     def _look_aside(self) -> tuple[Aside, float | None, dict[str, Path]]:
         """With how many cores there are, and where the workspaces of runs are."""
         states, taken = self._look_at_workspaces()
-        resident = read_or_empty("/proc/self/statm").split()
+        own = of_this_process()
         found = Aside(
             disks=self._disks(),
             workspaces=states,
-            own_cpu_s=processes_s([os.getpid()]),
-            own_bytes=int(resident[1]) * PAGE_BYTES if len(resident) > 1 else 0,
-            own_descriptors=_descriptors(),
+            own_cpu_s=own.cpu_s,
+            own_bytes=own.resident_bytes,
+            own_descriptors=own.descriptors,
         )
         return found, read_cpus(Path("/"), cgroups_above("cpu")), taken
 
@@ -156,10 +153,3 @@ class Observing:
             places["workspaces"] = self._room.top
         found = {name: space_of(place) for name, place in places.items()}
         return {name: space for name, space in found.items() if space is not None}
-
-
-def _descriptors() -> int:
-    try:
-        return len(os.listdir("/proc/self/fd")) - 1  # noqa: PTH208 - less the one that reads it
-    except OSError:
-        return 0

@@ -9,12 +9,13 @@ from typing import Any, Final
 from paddock.cluster.labels import GROUP, digest
 from paddock.config.tier_list import words_of
 
-from .limits import HEALTH_PORT
+from .limits import HEALTH_PORT, METRICS_PORT
 from .objects import CONTROLLER, Object, an_object, controller_labels
 from .values import CONTROLLER_CLASS, HIGH, LOW, STANDARD, Values
 
 SETTINGS_FILE: Final = "config.yaml"
 SETTINGS_OF: Final = f"{GROUP}/settings"  # of which settings it was started; others start it anew
+METRICS: Final = "metrics"  # the port
 AGENT_ACCOUNT: Final = "paddock-agent"
 RBAC: Final = "rbac.authorization.k8s.io"
 LOOK: Final = ["get", "list", "watch"]
@@ -137,9 +138,15 @@ def _container(values: Values) -> dict[str, Any]:
         "name": "controller",
         "image": values.image,
         "command": ["paddock"],
-        "args": ["kubernetes", "controller", "--health", f"0.0.0.0:{HEALTH_PORT}"],
+        "args": [
+            *("kubernetes", "controller", "--health", f"0.0.0.0:{HEALTH_PORT}"),
+            *("--metrics", f"0.0.0.0:{METRICS_PORT}"),
+        ],
         "env": [{"name": "HOME", "value": "/tmp"}],
-        "ports": [{"name": "health", "containerPort": HEALTH_PORT}],
+        "ports": [
+            {"name": "health", "containerPort": HEALTH_PORT},
+            {"name": METRICS, "containerPort": METRICS_PORT},
+        ],
         "resources": {
             "requests": {"cpu": "100m", "memory": "128Mi"},
             "limits": {"cpu": "1", "memory": "256Mi"},

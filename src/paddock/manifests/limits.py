@@ -11,7 +11,9 @@ from paddock.cluster.tiers import in_force
 from .objects import Object, an_object, controller_labels
 from .values import CONTROLLER_CLASS, PRIORITIES, Values
 
-HEALTH_PORT = 8081
+HEALTH_PORT, METRICS_PORT = 8081, 8082
+# As the operator labels the pods of a Prometheus, and its Helm chart does.
+PROMETHEUS = {"app.kubernetes.io/name": "prometheus"}
 LARGEST_VOLUME, SMALLEST_VOLUME = "100Gi", "1Gi"
 
 
@@ -88,7 +90,8 @@ def limit_range(values: Values) -> Object:
 
 
 def networks(values: Values) -> Iterator[Object]:
-    """Nobody speaks to an agent. Agents speak to names and to the world, not to the cluster."""
+    """Nobody speaks to an agent. Agents speak to names and to the world, not to the cluster.
+    Controllers answer probes, and a Prometheus of any namespace."""
     api = "networking.k8s.io/v1"
     names = {
         "to": [{"namespaceSelector": {}, "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}}}],
@@ -114,6 +117,12 @@ def networks(values: Values) -> Iterator[Object]:
         spec={
             "podSelector": {"matchLabels": controller_labels()},
             "policyTypes": ["Ingress"],
-            "ingress": [{"ports": [{"protocol": "TCP", "port": HEALTH_PORT}]}],
+            "ingress": [
+                {"ports": [{"protocol": "TCP", "port": HEALTH_PORT}]},
+                {
+                    "from": [{"namespaceSelector": {}, "podSelector": {"matchLabels": PROMETHEUS}}],
+                    "ports": [{"protocol": "TCP", "port": METRICS_PORT}],
+                },
+            ],
         },
     )

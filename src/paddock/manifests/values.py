@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from paddock.cluster.tiers import Tier
+from paddock.observe.rules import RUNBOOKS
 
 NAMESPACE: Final = "agent-platform"
 IMAGE: Final = "paddock:latest"
@@ -58,9 +59,9 @@ class Values:
     said: Mapping[str, Any] = field(default_factory=dict)  # what else was set under `kubernetes:`
     argo_namespace: str = "argo"
     argo: bool = False  # an Argo Workflows server that is there already is scaled and protected
-    monitoring: bool = True  # PrometheusRule and dashboard: need their operator
+    monitoring: bool = True  # PodMonitor, PrometheusRule and dashboard: need their operator
     vertical: bool = True  # VerticalPodAutoscaler: needs its controller
-    runbooks: str = "docs/operate/alerts"
+    runbooks: str = RUNBOOKS  # where whoever reads an alert finds docs/operate/alerts
     # Where agents must not reach: the cluster itself, and what clouds tell their machines.
     closed: tuple[str, ...] = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16")
     labels: Mapping[str, str] = field(default_factory=dict)

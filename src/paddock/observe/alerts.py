@@ -14,6 +14,7 @@ from paddock.core.units import GIB
 
 QUIET_S: Final = 30 * 60
 STORM: Final = 10  # preemptions within ten minutes
+JOB: Final = "paddock"  # as Prometheus calls what it scrapes of us, on a host and in a cluster
 LITTLE_DISK_SHARE: Final = 0.1
 LITTLE_DISK_BYTES: Final = 20 * GIB
 
@@ -158,6 +159,75 @@ HOST: Final = (
 )
 
 
+def controllers(namespace: str) -> tuple[Alert, ...]:
+    """Of paddock in a cluster, by what its controllers serve. One of them leads, and another may
+    lead a moment later: what counts is the sum over all of them, not each by itself."""
+    of = f'{{namespace="{namespace}"}}'
+    return (*_of_the_queue(of), *_of_leading(namespace, of))
+
+
+def _of_the_queue(of: str) -> tuple[Alert, ...]:
+    starts = f"increase(paddock_queue_wait_seconds_count{of}[30m])"
+    stopped = f"increase(paddock_preemptions_total{of}[10m])"
+    return (
+        Alert(
+            name="PaddockQueueNotMoving",
+            severity="warning",
+            lasts="10m",
+            expr=f"sum by (namespace) (paddock_queue_length{of}) > 0 and on (namespace) "
+            f"sum by (namespace) ({starts}) == 0",
+            summary="AgentRuns wait, and none was started for half an hour",
+            description="{{ $value }} AgentRuns wait in {{ $labels.namespace }}",
+        ),
+        Alert(
+            name="PaddockBreakerOpen",
+            severity="warning",
+            lasts="5m",
+            expr=f"max by (namespace, group) (max_over_time(paddock_breaker_state{of}[3m])) == 2",
+            summary="A group fails again and again, and is held back",
+            description="The breaker of the group {{ $labels.group }} is open",
+        ),
+        Alert(
+            name="PaddockPreemptionStorm",
+            severity="warning",
+            lasts="0m",
+            expr=f"sum by (namespace) ({stopped}) > {STORM}",
+            summary="Agents are stopped for others, or by the cluster, again and again",
+            description="{{ $value | humanize }} were preempted or evicted within 10 minutes",
+        ),
+    )
+
+
+def _of_leading(namespace: str, of: str) -> tuple[Alert, ...]:
+    return (
+        Alert(
+            name="PaddockStoreTrouble",
+            severity="critical",
+            lasts="1m",
+            expr=f"max by (namespace) (paddock_store_trouble{of}) == 1",
+            summary="AgentRuns cannot be written: nothing new is taken",
+            description="The API server takes no status of AgentRuns in {{ $labels.namespace }}",
+        ),
+        Alert(
+            name="PaddockNoLeader",
+            severity="critical",
+            lasts="2m",
+            expr=f"max by (namespace) (paddock_leader{of}) == 0",
+            summary="No controller leads: no AgentRun is taken, started or ended",
+            description="Controllers answer in {{ $labels.namespace }}, and none of them leads",
+        ),
+        Alert(
+            name="PaddockDown",
+            severity="critical",
+            lasts="2m",
+            # One of two that does not answer is for the cluster to mend.
+            expr=f'absent(up{{job="{JOB}",namespace="{namespace}"}} == 1)',
+            summary="paddock does not answer",
+            description=f"No controller in {namespace} answers Prometheus",
+        ),
+    )
+
+
 def cluster(namespace: str, container: str) -> tuple[Alert, ...]:
     """The first four for agents that are pods, by what the kubelet and kube-state-metrics tell."""
     return (*_of_pods(namespace, container), _of_quotas(namespace))
@@ -217,4 +287,6 @@ def _of_quotas(namespace: str) -> Alert:
     )
 
 
-NAMES: Final = tuple(dict.fromkeys(alert.name for alert in (*HOST, *cluster("-", "-"))))
+NAMES: Final = tuple(
+    dict.fromkeys(alert.name for alert in (*HOST, *cluster("-", "-"), *controllers("-")))
+)

@@ -33,8 +33,15 @@ SECTIONS: Final[dict[str, tuple[Metric, ...]]] = {
         gauge(
             "paddock_store_trouble",
             "state",
-            "1 while the store cannot be written: nothing new is taken, what runs goes on.",
+            "1 while the store cannot be written: nothing new is taken, what runs goes on. "
+            "Of controllers it is the API server.",
             "the store",
+        ),
+        gauge(
+            "paddock_leader",
+            "state",
+            "In a cluster: 1 of the controller that leads, 0 of one that waits for its turn.",
+            "the lease",
         ),
         counter(
             "process_cpu_seconds_total",
@@ -157,7 +164,8 @@ SECTIONS: Final[dict[str, tuple[Metric, ...]]] = {
         gauge(
             "paddock_quota_used_ratio",
             "ratio",
-            "Use of what is limited: memory (of the fleet's wall), agents, queue, workspaces.",
+            "Use of what is limited: memory (of the fleet's wall), agents, queue, workspaces; in a "
+            "cluster the lines of its quotas, as in limits.memory.",
             "the fleet",
             "resource",
         ),

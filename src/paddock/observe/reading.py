@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from paddock.core.breaker import Breaker, Closed, Open
 from paddock.core.fleet import Fleet
@@ -61,12 +61,20 @@ class Reading:
     news_missed: int = 0
     most_workspaces: int | None = None
     weights: Mapping[str, int] = field(default_factory=dict)  # of workspaces, by run
+    leads: bool = False  # of a controller
+    lines: Mapping[str, float] = field(default_factory=dict)  # of quotas: which part is used
 
     def page(self) -> Page:
+        return self._of(HOST)
+
+    def controllers_page(self) -> Page:
+        """Of one that does not lead: what it counts stands at 0, so that the first step is seen."""
+        return self._of(LEADER if self.leads else STANDBY)
+
+    def _of(self, parts: tuple[Part, ...]) -> Page:
         page = Page()
-        for put in (_daemon, _host, _fleet, _queue, _runs, _groups, _output, _workspaces, _quotas):
+        for put in parts:
             put(self, page)
-        _agents(self, page)
         return page
 
 
@@ -110,11 +118,14 @@ def _fleet(now: Reading, page: Page) -> None:
     page.put("paddock_fleet_memory_limit_bytes", fleet.policy.wall_bytes)
     page.put("paddock_fleet_memory_used_bytes", fleet.demand.sums.used_bytes)
     page.put("paddock_fleet_memory_expected_bytes", fleet.demand.expected_bytes)
-    states = Counter(_state(run) for run in fleet.live_runs())
-    for state in AGENT_STATES:
-        page.put("paddock_agents", states[state], state)
     page.put("paddock_agents_limit", fleet.policy.max_agents)
     page.put("paddock_agents_without_series", max(0, len(fleet.live) - MOST_AGENTS))
+
+
+def _states(now: Reading, page: Page) -> None:
+    states = Counter(_state(run) for run in now.fleet.live_runs())
+    for state in AGENT_STATES:
+        page.put("paddock_agents", states[state], state)
 
 
 def _state(run: Run) -> str:
@@ -142,12 +153,24 @@ def _quotas(now: Reading, page: Page) -> None:
         page.put("paddock_quota_used_ratio", used / limit if limit else None, resource)
 
 
+def _lines(now: Reading, page: Page) -> None:
+    for resource, used in now.lines.items():
+        page.put("paddock_quota_used_ratio", used, resource)
+
+
+def _leader(now: Reading, page: Page) -> None:
+    page.put("paddock_leader", int(now.leads))
+
+
 def _queue(now: Reading, page: Page) -> None:
     elsewhere = now.fleet.outbound.lengths()
     for priority, length in now.fleet.queue.lengths().items():
         page.put("paddock_queue_length", length + elsewhere[priority], priority.word)
     page.put("paddock_runs_waiting", now.fleet.waiting)
     page.put("paddock_queue_limit", now.fleet.policy.queue_depth)
+
+
+def _waits(now: Reading, page: Page) -> None:
     for priority, waits in now.counts.waits.items():
         page.put("paddock_queue_wait_seconds", waits.copy(), priority.word)
 
@@ -251,3 +274,10 @@ def _began_at(run: Run) -> float | None:
             return started_at
         case _:
             return None
+
+
+Part = Callable[[Reading, Page], None]
+_EVERYWHERE: Final[tuple[Part, ...]] = (_daemon, _states, _queue, _waits, _runs, _groups)
+HOST: Final = (*_EVERYWHERE, _host, _fleet, _output, _workspaces, _quotas, _agents)
+LEADER: Final = (*_EVERYWHERE, _leader, _lines)
+STANDBY: Final = (_daemon, _leader, _waits, _runs)

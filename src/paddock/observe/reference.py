@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from .alerts import HOST, Alert, cluster
+from .alerts import HOST, Alert, cluster, controllers
 from .metric import MOST_AGENTS, MOST_GROUPS, OTHER, Metric
-from .metrics import SECTIONS
+from .metrics import METRICS, OF_CONTROLLERS, SECTIONS
 from .rules import CONTAINER, NAMESPACE
 
 HEAD: Final = f"""\
@@ -21,6 +21,12 @@ daemon. Series of single agents are there while the agent is, of the oldest {MOS
 Of groups the first {MOST_GROUPS} have names; others are counted as `{OTHER}`, and one that was not
 heard of for a day gives its place to another. All other labels have a fixed set of values. A
 histogram is `NAME_bucket`, `NAME_sum` and `NAME_count`.
+"""
+CONTROLLERS: Final = f"""
+## Alerts of controllers in Kubernetes
+
+In `{NAMESPACE}`, by default. Controllers serve these at `--metrics`: the one that leads all of
+them, one that waits for its turn only what it knows of itself, and counters at 0:
 """
 PODS: Final = f"""
 ## Alerts of pods in Kubernetes
@@ -45,6 +51,9 @@ def _lines() -> Iterator[str]:
     yield from _alerts(HOST)
     yield PODS
     yield from _alerts(cluster(NAMESPACE, CONTAINER))
+    yield CONTROLLERS
+    yield ", ".join(f"`{name}`" for name in METRICS if name in OF_CONTROLLERS) + ".\n"
+    yield from _alerts(controllers(NAMESPACE))
 
 
 def _row(metric: Metric) -> str:

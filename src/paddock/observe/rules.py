@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from .alerts import HOST, Alert, cluster
+from .alerts import HOST, Alert, cluster, controllers
 
-RUNBOOKS: Final = "docs/operate/alerts"
+RUNBOOKS: Final = "docs/operate/alerts"  # in the repository: nobody serves them for everybody
 NAMESPACE: Final = "agent-platform"
 CONTAINER: Final = "agent"
 
@@ -18,13 +18,17 @@ def host_rules(*, runbooks: str = RUNBOOKS) -> dict[str, Any]:
 
 
 def kubernetes_rules(
-    *, namespace: str = NAMESPACE, container: str = CONTAINER, runbooks: str = RUNBOOKS
+    *,
+    namespace: str = NAMESPACE,
+    container: str = CONTAINER,
+    runbooks: str = RUNBOOKS,
+    pods_only: bool = False,
 ) -> dict[str, Any]:
-    """Agents as pods, and paddock itself where it is scraped."""
-    pods = cluster(namespace, container)
-    known = {alert.name for alert in pods}
-    own = [alert for alert in HOST if alert.name not in known and alert.name.startswith("Paddock")]
-    groups = [_group("paddock.pods", pods, runbooks), _group("paddock", own, runbooks)]
+    """Agents as pods, by what the kubelet and kube-state-metrics tell; and the controllers, unless
+    a daemon elsewhere has sent the agents there."""
+    groups = [_group("paddock.pods", cluster(namespace, container), runbooks)]
+    if not pods_only:
+        groups.append(_group("paddock", controllers(namespace), runbooks))
     return {
         "apiVersion": "monitoring.coreos.com/v1",
         "kind": "PrometheusRule",
@@ -56,6 +60,13 @@ def _rule(alert: Alert, runbooks: str) -> dict[str, Any]:
         "annotations": {
             "summary": alert.summary,
             "description": alert.description,
-            "runbook_url": f"{runbooks.rstrip('/')}/{alert.name}.md",
+            **_runbook(f"{runbooks.rstrip('/')}/{alert.name}.md"),
         },
     }
+
+
+def _runbook(page: str) -> dict[str, str]:
+    """A link only where it leads somewhere: from an alert no path does."""
+    if "://" in page:
+        return {"runbook_url": page}
+    return {"runbook": f"{page} in paddock's repository"}

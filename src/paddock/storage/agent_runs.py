@@ -9,6 +9,7 @@ that whoever reads half of it finds nothing that waits for an end that was told 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -66,6 +67,7 @@ class AgentRunStore(MemoryStore):
         self._asking: Future[None] | None = None
         self._writing: asyncio.Task[None] | None = None
         self.told: dict[str, str] = {}  # why a run waits, as its status says
+        self.untaken = 0  # writes that the API server does not take at present
 
     # -- reading --------------------------------------------------------------------------
 
@@ -182,7 +184,7 @@ class AgentRunStore(MemoryStore):
         """Whether it is still there to be written."""
         api, patience_s = self._api, self._patience_s
         try:
-            found = await _surely(lambda: api.get(AGENT_RUN, name, patience_s=patience_s))
+            found = await self._surely(lambda: api.get(AGENT_RUN, name, patience_s=patience_s))
         except Refused as refused:
             self._left_out(run, name, refused)
             return False
@@ -193,7 +195,7 @@ class AgentRunStore(MemoryStore):
         return True
 
     async def _kept(self, name: str, patch: Object) -> Object:
-        return await _surely(lambda: self._patch(name, patch))
+        return await self._surely(lambda: self._patch(name, patch))
 
     async def _patch(self, name: str, patch: Object) -> Object:
         patience_s = self._patience_s
@@ -220,19 +222,23 @@ class AgentRunStore(MemoryStore):
             if refused.code != 404:
                 raise StoreError(f"AgentRun {name} cannot be written: {refused}") from None
 
-
-async def _surely(do: Callable[[], Awaitable[T]]) -> T:
-    """However long nobody answers: whoever leads no more is cancelled."""
-    while True:
+    async def _surely(self, do: Callable[[], Awaitable[T]]) -> T:
+        """However long nobody answers: whoever leads no more is cancelled."""
+        tries = itertools.count()
         try:
-            return await do()
-        except ClusterTrouble as trouble:
-            log.warning("an AgentRun cannot be written yet: %s", trouble)
-        except Refused as refused:
-            if not refused.for_want_of_rights:
-                raise
-            log.warning("AgentRuns may not be written: %s", refused)
-            await asyncio.sleep(RIGHTS_S)
+            while True:
+                self.untaken += next(tries) == 1
+                try:
+                    return await do()
+                except ClusterTrouble as trouble:
+                    log.warning("an AgentRun cannot be written yet: %s", trouble)
+                except Refused as refused:
+                    if not refused.for_want_of_rights:
+                        raise
+                    log.warning("AgentRuns may not be written: %s", refused)
+                    await asyncio.sleep(RIGHTS_S)
+        finally:
+            self.untaken -= next(tries) > 1
 
 
 # -- records --------------------------------------------------------------------------------------

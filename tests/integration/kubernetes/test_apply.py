@@ -131,9 +131,10 @@ def test_kinds_that_the_cluster_lacks_are_left_out_with_one_line_each(site: Site
     told = site.apply("--argo")
     left = [line for line in told.out.splitlines() if line.startswith("left out")]
     assert told.code == 0
-    assert len(left) == 4
+    assert len(left) == 5
     assert any("VerticalPodAutoscaler" in line and "--no-vpa" in line for line in left)
-    assert any("PrometheusRule" in line and "--no-monitoring" in line for line in left)
+    for kind in ("PrometheusRule", "PodMonitor"):
+        assert any(kind in line and "--no-monitoring" in line for line in left)
     assert any("there is no namespace argo" in line for line in left)
     site.make(CRD, a_kind(VPA))
     site.make(NAMESPACE, {"metadata": {"name": "argo"}})

@@ -34,6 +34,20 @@ def test_render_writes_files_and_a_quota_of_ones_own(
     assert not (tmp_path / "monitoring.yaml").exists()
 
 
+def test_alerts_name_their_page_or_lead_to_it(capsys: pytest.CaptureFixture[str]) -> None:
+    found = []
+    for words in ([], ["--runbooks", "https://wiki.example/x/"]):
+        assert main(["kubernetes", "render", "--json", *words]) == 0
+        objects = json.loads(capsys.readouterr().out)
+        [rules] = [one for one in objects if one["kind"] == "PrometheusRule"]
+        annotations = rules["spec"]["groups"][0]["rules"][0]["annotations"]
+        found.append(annotations.get("runbook_url") or annotations["runbook"])
+    assert found == [
+        "docs/operate/alerts/AgentHighCPUUsage.md in paddock's repository",
+        "https://wiki.example/x/AgentHighCPUUsage.md",
+    ]
+
+
 def test_quotas_follow_from_what_is_expected_unless_one_is_said(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -93,6 +107,8 @@ def test_what_is_wrong_is_told_with_its_rule(
         (["render", "--quota", "limits.memory=lots"], "no quantity"),
         (["render", "--quota", "pods=0"], "more than 0"),
         (["render", "--expect", "quality"], "allowed: a role and how many"),
+        (["render", "--runbooks", "docs/alerts"], "allowed: an address"),
+        (["controller", "--metrics", "8082x"], "allowed: an address"),
         (["render", "--expect", "quality=0"], "allowed: a role and how many"),
         (["apply", "--to", "2"], "only with --rollback"),
         (["apply", "--stage", "50", "--stage", "10"], "rising numbers"),

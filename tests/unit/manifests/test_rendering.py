@@ -15,6 +15,7 @@ from paddock.drivers.kubernetes.manifests import Names, job_of
 from paddock.drivers.kubernetes.settings import KubernetesSettings
 from paddock.manifests import rendering
 from paddock.manifests.values import Values
+from paddock.observe.alerts import JOB
 from paddock.ports import Launch
 
 FILES = rendering.render(Values(argo=True))
@@ -32,8 +33,35 @@ def test_the_kinds_are_those_that_were_asked_for() -> None:
         *("Namespace", "PriorityClass", "ResourceQuota", "LimitRange", "NetworkPolicy"),
         *("ServiceAccount", "Role", "RoleBinding", "Deployment", "CustomResourceDefinition"),
         *("PodDisruptionBudget", "HorizontalPodAutoscaler", "VerticalPodAutoscaler"),
-        *("PrometheusRule", "ConfigMap"),
+        *("PodMonitor", "PrometheusRule", "ConfigMap"),
     }
+
+
+def test_a_prometheus_finds_the_controllers_and_is_let_in() -> None:
+    pod = the("Deployment", "paddock-controller")["spec"]["template"]
+    [container] = pod["spec"]["containers"]
+    spec = the("PodMonitor", "paddock-controller")["spec"]
+    [endpoint] = spec["podMetricsEndpoints"]
+    assert spec["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    assert pod["metadata"]["labels"][spec["jobLabel"]] == JOB  # as the rules ask for it
+    ports = {one["name"]: one["containerPort"] for one in container["ports"]}
+    port = ports[endpoint["port"]]
+    words = container["args"]
+    assert words[words.index("--metrics") + 1] == f"0.0.0.0:{port}"
+    probes, scrapes = the("NetworkPolicy", "controller")["spec"]["ingress"]
+    assert [one["port"] for one in probes["ports"]] == [ports["health"]] and "from" not in probes
+    assert [one["port"] for one in scrapes["ports"]] == [port]
+    [peer] = scrapes["from"]
+    assert peer["namespaceSelector"] == {}  # of any namespace
+    assert peer["podSelector"]["matchLabels"] == {"app.kubernetes.io/name": "prometheus"}
+
+
+def test_alerts_lead_to_runbooks_where_they_are_served() -> None:
+    said = rendering.render(Values(runbooks="https://wiki.example/x"))["monitoring.yaml"]
+    [rules] = [one for one in said if one["kind"] == "PrometheusRule"]
+    for rule in [rule for group in rules["spec"]["groups"] for rule in group["rules"]]:
+        wanted = f"https://wiki.example/x/{rule['alert']}.md"
+        assert rule["annotations"]["runbook_url"] == wanted
 
 
 def test_quotas_are_those_of_the_source_in_two_parts() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -105,6 +106,15 @@ kind: RoleBinding
 metadata: {name: lost, namespace: agent-platform}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: nobody}
 """,
+    "alerts-are-fed": """
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata: {name: first, namespace: agent-platform}
+spec:
+  groups:
+    - name: first
+      rules: [{alert: PaddockHostPressed, expr: "paddock_pressure_step >= 2"}]
+""",
     "tight-pods": """
 apiVersion: v1
 kind: Pod
@@ -149,6 +159,28 @@ def test_an_alert_that_cannot_fire_as_meant_is_told(name: str) -> None:
         "spec": {"groups": [{"name": "first", "rules": [rule]}]},
     }
     assert told([*OURS, first]) == {"alerts-can-fire"}
+
+
+@pytest.mark.parametrize("change", ["none", "labels", "port"])
+def test_controllers_that_nothing_scrapes_are_told(change: str) -> None:
+    """Without it an alert that they are gone fires in every cluster."""
+    objects = copy.deepcopy(OURS)
+    [monitor] = [one for one in objects if one["kind"] == "PodMonitor"]
+    if change == "none":
+        objects.remove(monitor)
+    elif change == "labels":
+        monitor["spec"]["selector"] = {"matchLabels": {"app": "paddock"}}
+    else:
+        monitor["spec"]["podMetricsEndpoints"] = [{"port": "web"}]
+    problems = check(objects, versions=[])
+    assert {one.rule for one in problems} == {"alerts-are-fed"}
+    assert any("PaddockDown" in one.where for one in problems)
+    assert not any("AgentOOMKilled" in one.where for one in problems)
+
+
+def test_alerts_of_a_namespace_without_controllers_are_nobodys_business_here() -> None:
+    rules = [one for one in OURS if one["kind"] == "PrometheusRule"]
+    assert check(rules, versions=[]) == []
 
 
 def test_every_rule_has_a_form_that_it_catches() -> None:

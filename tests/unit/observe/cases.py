@@ -209,3 +209,88 @@ KUBERNETES_CASES = (
     _pod_quota("81x20", "100x20", "4m", 0, "not before five minutes are over"),
     _pod_quota("1x20", "0x20", "9m", 0, "where nothing is allowed there is no part of it"),
 )
+
+
+def _in(metric: str, pod: str = "a", more: str = "") -> str:
+    """As a PodMonitor's Prometheus labels it."""
+    job = f'job="paddock",namespace="agent-platform",pod="{pod}",instance="{pod}:8082"'
+    return f"{metric}{{{job}{more}}}"
+
+
+def _led(alert: str, series: dict[str, str], at: str, firing: int, says: str) -> Case:
+    return Case(alert=alert, says=says, series=series, at=at, firing=firing)
+
+
+def _wait(length: dict[str, str], starts: dict[str, str], at: str, firing: int, says: str) -> Case:
+    """By pod."""
+    normal = ',priority="normal"'
+    series = {_in("paddock_queue_length", pod, normal): one for pod, one in length.items()}
+    counted = "paddock_queue_wait_seconds_count"
+    series |= {_in(counted, pod, normal): one for pod, one in starts.items()}
+    return _led("PaddockQueueNotMoving", series, at, firing, says)
+
+
+def _held(values: dict[str, str], at: str, firing: int, says: str) -> Case:
+    group = ',group="g"'
+    series = {_in("paddock_breaker_state", pod, group): one for pod, one in values.items()}
+    return _led("PaddockBreakerOpen", series, at, firing, says)
+
+
+def _evicted(values: dict[str, str], at: str, firing: int, says: str) -> Case:
+    cause = ',cause="pressure"'
+    series = {_in("paddock_preemptions_total", pod, cause): one for pod, one in values.items()}
+    return _led("PaddockPreemptionStorm", series, at, firing, says)
+
+
+def _of_pods(metric: str, values: dict[str, str]) -> dict[str, str]:
+    return {_in(metric, pod): one for pod, one in values.items()}
+
+
+def _up(values: dict[str, str], at: str, firing: int, says: str) -> Case:
+    return _led("PaddockDown", _of_pods("up", values), at, firing, says)
+
+
+def _leads(values: dict[str, str], at: str, firing: int, says: str) -> Case:
+    return _led("PaddockNoLeader", _of_pods("paddock_leader", values), at, firing, says)
+
+
+def _untaken(values: dict[str, str], at: str, firing: int, says: str) -> Case:
+    series = _of_pods("paddock_store_trouble", values)
+    return _led("PaddockStoreTrouble", series, at, firing, says)
+
+
+_HANDED_ON = {"a": "0+1x20 stale", "b": "0x21 0x60"}  # b leads since minute 21, and starts nobody
+
+CONTROLLER_CASES = (
+    _wait({"a": "3x60"}, {"a": "5x60", "b": "0x60"}, "41m", 1, "three wait, none starts"),
+    _wait({"a": "3x60"}, {"a": "0+1x60", "b": "0x60"}, "55m", 0, "one starts every minute"),
+    _wait({"a": "0x60"}, {"a": "5x60"}, "55m", 0, "nobody waits"),
+    _wait({"a": "3x20 stale", "b": "_x21 3x60"}, _HANDED_ON, "45m", 0, "another leads since then"),
+    _wait(
+        {"a": "3x20 stale", "b": "_x21 3x60"}, _HANDED_ON, "63m", 1, "and starts nobody for long"
+    ),
+    _wait({}, {"a": "0x60", "b": "0x60"}, "55m", 0, "nobody leads: another alert"),
+    _held({"a": "2x20"}, "6m", 1, "open for long"),
+    _held({"a": "0x20"}, "9m", 0, "closed"),
+    _held({"a": "2x2 stale", "b": "_x3 0x20"}, "9m", 0, "another leads, and has not learned it"),
+    _held({"a": "2x4 stale", "b": "_x5 2x20"}, "6m", 1, "another leads, and it is open there"),
+    _evicted({"a": "0+2x30", "b": "0x30"}, "15m", 1, "twenty in ten minutes"),
+    _evicted({"a": "0+1x30", "b": "0x30"}, "15m", 0, "ten is not above ten"),
+    _evicted({"a": "0+0.5x30"}, "15m", 0, "five in ten minutes"),
+    _evicted({"a": "0x10 7x4 stale", "b": "0x14 0 7x30"}, "17m", 1, "by two leaders in a row"),
+    _untaken({"a": "1x20", "b": "0x20"}, "2m", 1, "the one that leads cannot write"),
+    _untaken({"a": "0x20", "b": "0x20"}, "9m", 0, "it can"),
+    _untaken({"a": "1x20"}, "0m", 0, "not before a minute is over"),
+    _leads({"a": "0x20", "b": "0x20"}, "3m", 1, "nobody does"),
+    _leads({"a": "1x20", "b": "0x20"}, "9m", 0, "one of two"),
+    _leads({"a": "1x5 stale", "b": "0x6 1x20"}, "9m", 0, "another took its place"),
+    _leads({"a": "0x20"}, "1m", 0, "not before two minutes are over"),
+    _leads({}, "9m", 0, "nobody answers: another alert"),
+    _up({}, "3m", 1, "no series of it at all: none is there, or none is scraped"),
+    _up({"a": "0x20", "b": "0x20"}, "3m", 1, "none answers"),
+    _up({"a": "1x20", "b": "1x20"}, "9m", 0, "both answer"),
+    _up({"a": "1x20", "b": "0x20"}, "9m", 0, "one is enough"),
+    _up({"a": "1x5 stale"}, "7m", 0, "not before two minutes are over"),
+    _up({"a": "1x5 stale"}, "9m", 1, "and then it does"),
+    _led("PaddockDown", {f"up{{{_HOST}}}": "1x20"}, "3m", 1, "a host's is another one"),
+)

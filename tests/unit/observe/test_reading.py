@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from paddock.core.run import Attempt
 from paddock.logs.free_room import Space
 from paddock.logs.intake import Counted
 from paddock.observe.metric import MOST_AGENTS
-from paddock.observe.metrics import METRICS
+from paddock.observe.metrics import METRICS, OF_CONTROLLERS
+from paddock.observe.page import Page
 from paddock.observe.reading import Aside, CpuUse, Reading
 from paddock.ports import Guarantees
 from tests.unit.observe.small_fleet import SmallFleet
@@ -24,8 +26,15 @@ WALLS = Guarantees(
 )  # fmt: skip
 
 
-def _read(one: SmallFleet, **more: Any) -> dict[str, list[tuple[dict[str, str], float]]]:
-    reading = Reading(
+Found = dict[str, list[tuple[dict[str, str], float]]]
+
+
+def _read(one: SmallFleet, **more: Any) -> Found:
+    return _found(_reading(one, **more).page())
+
+
+def _reading(one: SmallFleet, **more: Any) -> Reading:
+    return Reading(
         version="1.2.3",
         started_at=1000.0,
         fleet=one.fleet,
@@ -33,8 +42,11 @@ def _read(one: SmallFleet, **more: Any) -> dict[str, list[tuple[dict[str, str], 
         wall=lambda at: 1_000_000 + at,
         **more,
     )
-    found: dict[str, list[tuple[dict[str, str], float]]] = {}
-    for family in text_string_to_metric_families(reading.page().text().decode()):
+
+
+def _found(page: Page) -> Found:
+    found: Found = {}
+    for family in text_string_to_metric_families(page.text().decode()):
         for sample in family.samples:
             found.setdefault(sample.name, []).append((dict(sample.labels), sample.value))
     return found
@@ -136,11 +148,35 @@ def test_every_metric_of_the_table_can_appear_and_no_other() -> None:
         output=Counted(written_bytes=5),
         aside=Aside(disks={"state": Space(100, 50)}),
     )
-    names = set(METRICS)
-    for name, metric in METRICS.items():
-        if metric.kind == "histogram":
-            names = names - {name} | {f"{name}_{part}" for part in ("bucket", "sum", "count")}
-    assert set(found) == names
+    assert set(found) == _samples(set(METRICS) - {"paddock_leader"})  # here everybody leads
+
+
+def _samples(names: Set[str]) -> Set[str]:
+    parts = ("bucket", "sum", "count")
+    wide = {name for name in names if METRICS[name].kind == "histogram"}
+    return names - wide | {f"{name}_{part}" for name in wide for part in parts}
+
+
+def test_the_controller_that_leads_serves_what_the_table_says_and_no_other() -> None:
+    one = _at_work()
+    one.submit("b", at=12.0)
+    one.started("b", at=12.5)
+    one.exited("b", at=13.0, signal=9, oom=True)
+    reading = _reading(one, leads=True, lines={"limits.memory": 0.5})
+    found = _found(reading.controllers_page())
+    assert set(found) == _samples(OF_CONTROLLERS)
+    assert found["paddock_leader"] == [({}, 1.0)]
+    assert found["paddock_quota_used_ratio"] == [({"resource": "limits.memory"}, 0.5)]
+    states = {labels["state"]: value for labels, value in found["paddock_agents"]}
+    assert states == {"starting": 0.0, "running": 1.0, "frozen": 0.0, "stopping": 0.0}
+
+
+def test_one_that_waits_for_its_turn_says_nothing_of_runs_but_its_counters_are_there() -> None:
+    found = _found(_reading(SmallFleet()).controllers_page())
+    assert found["paddock_leader"] == [({}, 0.0)]
+    assert not {"paddock_agents", "paddock_queue_length", "paddock_runs_waiting"} & set(found)
+    assert {value for _, value in found["paddock_preemptions_total"]} == {0.0}
+    assert {value for _, value in found["paddock_queue_wait_seconds_count"]} == {0.0}
 
 
 def test_promises_of_the_drivers_are_told_one_by_one() -> None:

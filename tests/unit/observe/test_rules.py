@@ -1,16 +1,18 @@
 """Alert rules, tried by promtool: each fires when it should, only then, and not a minute early."""
 
+import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 import yaml
 
-from paddock.observe.alerts import HOST, cluster
+from paddock.observe.alerts import HOST, cluster, controllers
+from paddock.observe.metrics import OF_CONTROLLERS
 from paddock.observe.rules import as_yaml, host_rules, kubernetes_rules
 from tests.architecture.source import PROJECT
 from tests.kit.promtool import failures, needs_promtool, promtool
-from tests.unit.observe.cases import HOST_CASES, KUBERNETES_CASES
+from tests.unit.observe.cases import CONTROLLER_CASES, HOST_CASES, KUBERNETES_CASES
 
 
 @needs_promtool
@@ -20,7 +22,21 @@ def test_alerts_of_a_host_fire_when_they_should_and_only_then(tmp_path: Path) ->
 
 @needs_promtool
 def test_alerts_of_a_cluster_fire_when_they_should_and_only_then(tmp_path: Path) -> None:
-    assert failures(kubernetes_rules()["spec"], KUBERNETES_CASES, tmp_path) == ""
+    cases = (*KUBERNETES_CASES, *CONTROLLER_CASES)
+    assert failures(kubernetes_rules()["spec"], cases, tmp_path) == ""
+
+
+def test_every_alert_of_controllers_asks_for_what_they_serve() -> None:
+    """Those of a host did not: eleven of them could never fire in a cluster."""
+    for alert in controllers("x"):
+        asked = set(re.findall(r"\bpaddock_[a-z_]+?(?=_count\{|_bucket\{|\{)", alert.expr))
+        assert asked <= OF_CONTROLLERS, alert.name
+        assert asked or "up{" in alert.expr, alert.name
+
+
+def test_agents_of_a_daemon_elsewhere_need_no_controllers() -> None:
+    [group] = kubernetes_rules(pods_only=True)["spec"]["groups"]
+    assert group["name"] == "paddock.pods"
 
 
 @needs_promtool
@@ -30,7 +46,11 @@ def test_a_case_that_comes_out_otherwise_is_told(tmp_path: Path) -> None:
 
 
 def test_every_alert_has_cases_for_firing_for_not_firing_and_for_its_edge() -> None:
-    for alerts, cases in ((HOST, HOST_CASES), (cluster("x", "y"), KUBERNETES_CASES)):
+    for alerts, cases in (
+        (HOST, HOST_CASES),
+        (cluster("x", "y"), KUBERNETES_CASES),
+        (controllers("x"), CONTROLLER_CASES),
+    ):
         found = Counter((case.alert, bool(case.firing)) for case in cases)
         for alert in alerts:
             assert found[alert.name, True] >= 1, alert.name
@@ -59,7 +79,9 @@ def test_promtool_takes_the_files_as_they_are_written(tmp_path: Path, form: str)
 def test_every_alert_leads_to_a_runbook_that_is_there() -> None:
     groups = [*host_rules()["groups"], *kubernetes_rules()["spec"]["groups"]]
     for rule in (rule for group in groups for rule in group["rules"]):
-        page = PROJECT / rule["annotations"]["runbook_url"]
+        assert "runbook_url" not in rule["annotations"]  # a path would be a link to nowhere
+        path = rule["annotations"]["runbook"].removesuffix(" in paddock's repository")
+        page = PROJECT / path
         assert page.is_file(), rule["alert"]
         assert page.read_text(encoding="utf-8").startswith(f"# {rule['alert']}\n"), rule["alert"]
 
@@ -74,7 +96,7 @@ def test_runbooks_may_lie_elsewhere() -> None:
 def test_the_rules_of_a_cluster_are_those_of_its_namespace() -> None:
     rules = kubernetes_rules(namespace="elsewhere", container="worker")
     assert rules["metadata"]["namespace"] == "elsewhere"
-    for rule in rules["spec"]["groups"][0]["rules"]:
+    for rule in [rule for group in rules["spec"]["groups"] for rule in group["rules"]]:
         assert 'namespace="elsewhere"' in rule["expr"] and "agent-platform" not in rule["expr"]
 
 
