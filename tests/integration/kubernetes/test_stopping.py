@@ -3,35 +3,20 @@ next one finds everything."""
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-import yaml
 
 from paddock.cluster.agent_run import crd
+from tests.kit.cluster.controllers import begin
 from tests.kit.cluster.objects import CRD, LEASE, Refusal
 from tests.kit.cluster.replicas import AGENT_RUNS
 from tests.kit.cluster.standin import Cluster
 from tests.kit.waiting import until
 
 RUNS = 40
-
-
-def begin(place: Path, cluster: Cluster) -> subprocess.Popen[str]:
-    said = {"kubeconfig": str(cluster.kubeconfig(place)), "image": "agents:1"}
-    config = place / "config/paddock/config.yaml"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text(yaml.safe_dump({"kubernetes": said}), encoding="utf-8")
-    env = {"HOME": str(place), "XDG_CONFIG_HOME": str(place / "config"), "PATH": os.environ["PATH"]}
-    words = ["paddock", "kubernetes", "controller", "--health", "127.0.0.1:0"]
-    return subprocess.Popen(
-        [sys.executable, "-P", "-m", *words], env=env, stderr=subprocess.PIPE, text=True
-    )
 
 
 def written(cluster: Cluster) -> int:
