@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from paddock.cluster import labels as n
-from paddock.cluster.tiers import Tier
+from paddock.cluster.tiers import Tier, tier_of
 from paddock.core.run import Attempt, Priority
 from paddock.core.units import GIB
 from paddock.drivers.kubernetes.manifests import (
@@ -146,6 +146,26 @@ def test_what_it_goes_with_is_its_owner() -> None:
 
 
 # -- sizes ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("role", "requests", "limits", "volume"),
+    [
+        ("implementation", ("2", "8Gi"), ("4", "16Gi"), 10),
+        ("quality", ("1", "4Gi"), ("2", "8Gi"), 10),
+        ("testing", ("2", "8Gi"), ("4", "16Gi"), 50),
+    ],
+)
+def test_every_role_gets_the_sizes_that_were_asked_for(
+    role: str, requests: tuple[str, str], limits: tuple[str, str], volume: int
+) -> None:
+    """Of a run that says nothing of its own: its limit is then the tier's."""
+    launch = a_launch(labels={"role": role}, memory=tier_of(role).memory_limit_bytes)
+    (container,) = pod_of(job_of(launch, NAMES, SETTINGS))["containers"]
+    found = container["resources"]
+    assert (found["requests"]["cpu"], found["requests"]["memory"]) == requests
+    assert (found["limits"]["cpu"], found["limits"]["memory"]) == limits
+    assert volume_bytes(launch, SETTINGS) == volume * GIB
 
 
 def test_limits_are_the_runs_and_requests_the_tiers_share_of_them() -> None:
