@@ -69,6 +69,7 @@ async def test_drained_it_comes_back_and_resumes_from_its_volume(fleet: Replicas
     assert variables["PADDOCK_RESUME"] == "1"
     claims = [one["spec"]["volumes"][0]["persistentVolumeClaim"] for one in (first, second)]
     assert claims[0] == claims[1]
+    assert b'paddock_preemptions_total{cause="pressure"} 1\n' in fleet.controllers["a"].metrics()
 
 
 def older() -> Object:
