@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from ground import keep, verdict
 
-from paddock.bench.cells import run_cell
+from paddock.bench.cells import How, run_cell
 from paddock.bench.leak import Verdict, judge
 from paddock.bench.watching import MIB
 from paddock.wire.run_request import RunRequest
@@ -75,7 +75,7 @@ def real() -> dict[str, str]:
         )
         for name in ("leak", "saw")
     ]
-    outcome = run_cell(requests, every_s=0.1)
+    outcome = run_cell(requests, How(every_s=0.1))
     found = {}
     for view in outcome.views:
         assert view.outcome == "succeeded", view.sentence

@@ -13,9 +13,9 @@ from paddock.wire.run_request import DriverWord, RunRequest
 from . import leak, machine
 from .bare import run_bare
 from .ceiling import Ceiling
-from .cells import USUAL, Limits, Outcome, run_cell
+from .cells import USUAL, How, Limits, Outcome, run_cell
 from .report import Cell, Curve, Figure, Report
-from .stress import Tell
+from .telling import Tell
 from .watching import MIB
 from .works import Scene, Work, a_scene
 
@@ -115,13 +115,13 @@ def _behind_walls(asked: Baseline, scene: Scene, driver: DriverWord) -> Outcome:
         dir=str(scene.directory),
         env=dict(scene.env),
     )
-    return run_cell(
-        [request],
+    how = How(
         every_s=asked.every_s,
         ceiling=asked.ceiling,
         limits=asked.limits,
         config=asked.container or "",
     )
+    return run_cell([request], how)
 
 
 def _memory(outcome: Outcome) -> list[leak.Sample]:

@@ -6,14 +6,17 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import mean
 from typing import Final
 
+from paddock.core.retry import AT_OWN_WALL
 from paddock.wire.run_request import RunRequest
 from paddock.wire.views import RunView
 
 from .ceiling import Ceiling
 from .pen import Pen, PenFailed, a_pen
-from .report import Curve, Figure
+from .report import COMPLETED, OOM_KILLS, Curve, Figure
+from .telling import Tell, how_far, silent
 from .watching import MIB, Watched, Watcher, oom_kills
 
 LONGEST_S: Final = 4 * 3600.0
@@ -40,6 +43,17 @@ class Limits:
 USUAL: Final = Limits()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class How:
+    """A cell is measured."""
+
+    every_s: float
+    ceiling: Ceiling | None = None
+    limits: Limits = USUAL
+    config: str = ""  # more of its paddock's
+    now: Tell = silent  # what it is at
+
+
 @dataclass(slots=True)
 class Outcome:
     wall_s: float
@@ -56,8 +70,18 @@ class Outcome:
 
     @property
     def ooms(self) -> int:
-        """Runs that the kernel ended at their wall, by its own counters."""
-        return self.ended("memory_limit_exceeded")
+        """Processes that the kernel killed at their walls, by its own counters: also those of an
+        agent that lived on. The end of a run tells of one at least, if its cgroup went too soon."""
+        tally = self.watched.tally
+        found = sum(max(tally.kills_of(view.id), _tells_of_kill(view)) for view in self.views)
+        return max(found, tally.fleet_kills)
+
+    @property
+    def throttled_percent(self) -> float | None:
+        """Of the time, how much of it the quota of an agent held it back; on average."""
+        spent = [self.watched.tally.throttled_s_of(view.id) for view in self.views]
+        known = [each for each in spent if each is not None]
+        return 100 * mean(known) / max(self.wall_s, 1e-9) if known else None
 
     @property
     def peaks_mib(self) -> tuple[float, ...]:
@@ -83,30 +107,32 @@ class Outcome:
         return (*agents, host)
 
 
+def _tells_of_kill(view: RunView) -> bool:
+    return view.outcome == "memory_limit_exceeded" or AT_OWN_WALL in (view.because or "")
+
+
 def _rounded(points: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
     """A hundredth of a second and a tenth of a MiB: reports stay small."""
     return tuple((round(at, 2), round(value, 1)) for at, value in points)
 
 
-def run_cell(
-    requests: Sequence[RunRequest],
-    *,
-    every_s: float,
-    ceiling: Ceiling | None = None,
-    limits: Limits = USUAL,
-    config: str = "",
-) -> Outcome:
-    """All of them at once. Raises Unsafe when the host comes near its end. `config` is more of its
-    paddock's."""
-    with a_pen(CONFIG.format(agents=len(requests)) + config, ceiling=ceiling) as pen:
-        watcher = Watcher(pen, every_s=every_s, ceiling=ceiling)
+def run_cell(requests: Sequence[RunRequest], how: How) -> Outcome:
+    """All of them at once. Raises Unsafe when the host comes near its end."""
+    how.now("its paddock is started")
+    with a_pen(CONFIG.format(agents=len(requests)) + how.config, ceiling=how.ceiling) as pen:
+        watcher = Watcher(pen, every_s=how.every_s, ceiling=how.ceiling)
         with watcher as watched:
             began, kills = time.monotonic(), oom_kills()
             ids = [taken.id for taken in pen.submit(requests).runs]
-            views = until_ended(pen, ids, watched, limits)
+
+            def tell(views: Sequence[RunView]) -> None:
+                how.now(how_far(views))
+
+            views = until_ended(pen, ids, watched, how.limits, each=tell)
             wall_s = time.monotonic() - began
-            check_ends(views, kills=oom_kills() - kills)
-            return Outcome(wall_s, views, watched, watched.cpu_wait.percent())
+            waited = watched.cpu_wait.percent()
+        check_ends(views, kills=oom_kills() - kills)
+        return Outcome(wall_s, views, watched, waited)
 
 
 def until_ended(
@@ -142,16 +168,21 @@ def check_ends(views: Sequence[RunView], *, kills: int) -> None:
             raise Unsafe(f"the host was out of memory: the kernel killed {view.name}")
 
 
-def figures_of(outcome: Outcome, *, alone_s: float | None = None) -> tuple[Figure, ...]:
-    """What S0 asks of a cell; `alone_s` is how long one agent takes by itself."""
+def figures_of(outcomes: Sequence[Outcome], *, alone_s: float | None = None) -> tuple[Figure, ...]:
+    """What S0 asks of a cell, of all rounds; `alone_s` is how long one agent takes by itself."""
+    completed = tuple(100 * one.completed for one in outcomes)
+    kills = tuple(float(one.ooms) for one in outcomes)
+    wall_s = tuple(one.wall_s for one in outcomes)
+    peaks = tuple(peak for one in outcomes for peak in one.peaks_mib)
+    swap = tuple(one.watched.swap_percent for one in outcomes)
     found = [
-        Figure(name="completed", unit="%", samples=(100 * outcome.completed,), better="higher"),
-        Figure(name="OOM kills", unit="", samples=(float(outcome.ooms),), better="lower"),
-        Figure(name="wall time", unit="s", samples=(outcome.wall_s,), better="lower"),
-        Figure(name="peak of an agent", unit="MiB", samples=outcome.peaks_mib, better="lower"),
-        Figure(name="swap", unit="%", samples=(outcome.watched.swap_percent,), better="lower"),
+        Figure(name=COMPLETED, unit="%", samples=completed, better="higher"),
+        Figure(name=OOM_KILLS, unit="", samples=kills, better="lower"),
+        Figure(name="wall time", unit="s", samples=wall_s, better="lower"),
+        Figure(name="peak of an agent", unit="MiB", samples=peaks, better="lower"),
+        Figure(name="swap", unit="%", samples=swap, better="lower"),
     ]
     if alone_s:
-        slowdown = tuple(seconds / alone_s for seconds in outcome.took_s)
+        slowdown = tuple(seconds / alone_s for one in outcomes for seconds in one.took_s)
         found.append(Figure(name="slowdown", unit="×", samples=slowdown, better="lower"))
     return tuple(found)

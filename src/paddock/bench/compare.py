@@ -2,7 +2,8 @@
 
 One sample says nothing on a noisy machine, so a figure counts as worse only if its middle is more
 than a tenth worse *and* its samples lie so far apart that chance would seldom do it (Mann-Whitney,
-exact). Figures with too few samples for that are told, and not judged.
+exact). Figures with too few samples for that are told, and not judged. What is counted and not
+measured, such as kills, needs no samples: all of it happened.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from math import comb
+from statistics import mean
 from typing import Final
 
-from .report import Figure, Report
+from .report import COUNTS, Figure, Report
 
 WORSE: Final = 0.10  # DIAG-6
 CHANCE: Final = 0.05
@@ -35,18 +37,19 @@ class Compared:
     before: float
     after: float
     change: Change
-    chance: float  # of samples that far apart where nothing has changed
+    chance: float | None  # of samples that far apart where nothing has changed; None: a count
 
     @property
     def ratio(self) -> float:
         return self.after / self.before if self.before else float("inf" if self.after else 1)
 
     def __str__(self) -> str:
-        by = f"{self.before:g} → {self.after:g} {self.unit} ({self.ratio - 1:+.1%})".replace(
-            "  ", " "
-        )
+        by = f"{self.before:g} → {self.after:g} {self.unit}".rstrip()
+        if self.ratio != float("inf"):  # of nothing there is no share
+            by += f" ({self.ratio - 1:+.1%})"
+        by_chance = "" if self.chance is None else f", by chance in {self.chance:.1%} of cases"
         words = {
-            Change.WORSE: f"worse, by chance in {self.chance:.1%} of cases",
+            Change.WORSE: f"worse{by_chance}",
             Change.BETTER: "better",
             Change.SAME: "the same",
             Change.UNSURE: "may be noise: more samples would tell",
@@ -76,27 +79,45 @@ def _figures(report: Report) -> list[tuple[str, Figure]]:
 
 
 def _compared(name: str, before: Figure, after: Figure) -> Compared:
-    worse = _share_worse(before, after)
+    if _is_counted(before, after):
+        old, new = mean(before.samples), mean(after.samples)
+        slack = COUNTS[after.name]
+        worse = 0.0 if abs(new - old) <= slack else _share_worse(old, new, after)
+        return Compared(name, after.unit, old, new, _by_how_much(worse), None)
+    old, new = before.middle, after.middle
     chance = by_chance(before.samples, after.samples)
-    return Compared(
-        name, after.unit, before.middle, after.middle, _change(before, after, worse, chance), chance
-    )
+    change = _change(before, after, _share_worse(old, new, after), chance)
+    return Compared(name, after.unit, old, new, change, chance)
+
+
+def _is_counted(before: Figure, after: Figure) -> bool:
+    """Where there are enough samples, and the first were not all alike, a count has noise, too."""
+    if after.name not in COUNTS:
+        return False
+    return _fewest(before, after) < FEWEST or len(set(before.samples)) == 1
+
+
+def _fewest(before: Figure, after: Figure) -> int:
+    return min(len(before.samples), len(after.samples))
 
 
 def _change(before: Figure, after: Figure, worse: float, chance: float) -> Change:
-    if min(len(before.samples), len(after.samples)) < FEWEST:
+    if _fewest(before, after) < FEWEST:
         return Change.FEW
+    if abs(worse) > WORSE and chance > CHANCE:
+        return Change.UNSURE
+    return _by_how_much(worse)
+
+
+def _by_how_much(worse: float) -> Change:
     if abs(worse) <= WORSE:
         return Change.SAME
-    if chance > CHANCE:
-        return Change.UNSURE
     return Change.WORSE if worse > 0 else Change.BETTER
 
 
-def _share_worse(before: Figure, after: Figure) -> float:
-    """How much worse the middle is, as a share of what it was; less than 0 is better."""
-    old, new = before.middle, after.middle
-    if after.better == "higher":
+def _share_worse(old: float, new: float, figure: Figure) -> float:
+    """How much worse it is, as a share of what it was; less than 0 is better."""
+    if figure.better == "higher":
         old, new = -old, -new
     if old == new:
         return 0.0

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Literal
+from statistics import mean
+from typing import Final, Literal
 
 from paddock import __version__
 from paddock.wire.run_request import RunRequest
 
 from . import machine
 from .ceiling import Ceiling
-from .cells import USUAL, Limits, Outcome, figures_of, run_cell
+from .cells import USUAL, How, Limits, Outcome, figures_of, run_cell
 from .report import Cell, Figure, Report
-from .stress import Tell
+from .telling import Tell, silent
 from .waiting import CpuWait
 
 Cores = float | Literal["unlimited"]
+THROTTLED: Final = "CPU throttled"  # which pressure does not tell of
 GRID: tuple[Cores, ...] = (0.5, 1.0, 2.0, "unlimited")
 
 
@@ -31,6 +33,7 @@ class CpuGrid:
     every_s: float = 1.0
     ceiling: Ceiling | None = None
     limits: Limits = USUAL
+    now: Tell = silent
 
 
 def cpu(grid: CpuGrid, tell: Tell) -> Report:
@@ -52,34 +55,44 @@ def cpu(grid: CpuGrid, tell: Tell) -> Report:
 
 
 def _cell(grid: CpuGrid, cores: Cores, tell: Tell) -> Cell:
-    took: list[float] = []
-    waited: list[float] = []
-    outcome: Outcome | None = None
-    for _ in range(grid.rounds):
-        outcome = run_cell(
-            _requests(grid, cores), every_s=grid.every_s, ceiling=grid.ceiling, limits=grid.limits
-        )
-        took.append(outcome.wall_s)
-        waited.append(outcome.cpu_wait_percent)
-    assert outcome is not None
-    usual = [figure for figure in figures_of(outcome) if figure.name != "wall time"]
-    figures = (
-        Figure(name="wall time", unit="s", samples=tuple(took), better="lower"),
-        Figure(name="CPU wait", unit="%", samples=tuple(waited)),
-        *usual,
-    )
+    found = [_try(grid, cores, number) for number in range(1, grid.rounds + 1)]
+    usual = figures_of(found)
+    waited = Figure(name="CPU wait", unit="%", samples=tuple(one.cpu_wait_percent for one in found))
+    held_back = Figure(name=THROTTLED, unit="%", samples=tuple(_throttled(found)))
+    wall_s = next(one for one in usual if one.name == "wall time")
+    figures = (wall_s, waited, held_back, *(one for one in usual if one is not wall_s))
+    completed = mean(one.completed for one in found)
     verdict = (
-        f"{outcome.completed:.0%} completed in {figures[0].middle:.1f} s, "
-        f"somebody waited for a core {figures[1].middle:.0f} % of the time"
+        f"{completed:.0%} completed in {wall_s.middle:.1f} s, "
+        f"somebody waited for a core {waited.middle:.0f} % of the time"
     )
+    if held_back.samples:
+        verdict += f", an agent was held back by its quota {held_back.middle:.0f} % of it"
     tell(f"{_column(cores)}: {verdict}")
     return Cell(
         row=f"{grid.agents} agents",
         column=_column(cores),
         figures=figures,
-        curves=outcome.curves(),
+        curves=found[-1].curves(),
         verdict=verdict,
     )
+
+
+def _try(grid: CpuGrid, cores: Cores, number: int) -> Outcome:
+    what = f"{_column(cores)}, round {number} of {grid.rounds}"
+    how = How(
+        every_s=grid.every_s,
+        ceiling=grid.ceiling,
+        limits=grid.limits,
+        now=lambda text: grid.now(f"{what}: {text}"),
+    )
+    return run_cell(_requests(grid, cores), how)
+
+
+def _throttled(found: list[Outcome]) -> list[float]:
+    """Nothing where nobody counts it: without a quota there may be no such file."""
+    shares = [one.throttled_percent for one in found]
+    return [share for share in shares if share is not None]
 
 
 def _requests(grid: CpuGrid, cores: Cores) -> list[RunRequest]:

@@ -21,8 +21,8 @@ from paddock.simulate.trace import Trace
 
 from . import machine
 from .ceiling import Ceiling, a_ceiling
-from .report import Figure, Report
-from .stress import Tell
+from .report import AGENTS_AT_ONCE, Figure, Report
+from .telling import Tell
 from .traces import command, lines, rotated, squeezed
 from .watching import MIB
 
@@ -174,7 +174,7 @@ def report_of(asked: Asked, found: Found, *, of: str) -> Report:
             "seed": asked.seed,
         },
         figures=(
-            Figure(name="agents at once", unit="", samples=(float(found.agents),), better="higher"),
+            Figure(name=AGENTS_AT_ONCE, unit="", samples=(float(found.agents),), better="higher"),
             Figure(name="peak of all", unit="MiB", samples=held),
         ),
         verdicts=tuple(said(asked, found)),

@@ -18,6 +18,12 @@ import msgspec
 SHAPE: Final = 1
 DIRECTORY: Final = Path(".paddock/logs/benchmarks")
 
+COMPLETED: Final = "completed"
+OOM_KILLS: Final = "OOM kills"
+AGENTS_AT_ONCE: Final = "agents at once"
+# Not measured but counted: one sample says it, and a difference up to this says nothing.
+COUNTS: Final = {COMPLETED: 0.0, OOM_KILLS: 0.0, AGENTS_AT_ONCE: 1.0}
+
 Better = Literal["lower", "higher"]
 
 

@@ -20,7 +20,7 @@ from .cells import CONFIG, USUAL, Limits, Outcome, until_ended
 from .pen import Pen, a_pen
 from .report import Figure, Report
 from .soak import Growth, look
-from .stress import Tell
+from .telling import Tell
 from .traces import command, lines
 from .watching import MIB, Watcher
 

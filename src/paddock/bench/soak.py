@@ -25,7 +25,7 @@ from .ceiling import Ceiling
 from .cells import CONFIG, USUAL, Limits, check
 from .pen import Pen, a_pen
 from .report import Curve, Figure, Report
-from .stress import Tell
+from .telling import Tell
 from .watching import MIB, Watched, Watcher, oom_kills
 
 MOST_GROWTH: Final = 0.05  # of memory, from the second fifth of the time to the last

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import mean, median
 
 from paddock import __version__
 from paddock.core.units import format_size
@@ -12,13 +13,12 @@ from paddock.wire.run_request import RunRequest
 
 from . import machine
 from .ceiling import Ceiling
-from .cells import USUAL, Limits, Outcome, Unsafe, figures_of, run_cell
-from .report import Cell, Report
+from .cells import USUAL, How, Limits, Outcome, Unsafe, figures_of, run_cell
+from .report import COMPLETED, Cell, Report
+from .telling import Tell, silent
 from .watching import MIB
 
 PRESSURE = 2.0  # times as long as alone
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +27,11 @@ class Grid:
     directory: str | None = None  # where it runs; None: in one that goes with the measurement
     agents: tuple[int, ...] = (1, 2, 4, 6, 8)
     memory_bytes: tuple[int, ...]
+    rounds: int = 1  # of each cell
     every_s: float = 1.0
     ceiling: Ceiling | None = None
     limits: Limits = USUAL
+    now: Tell = silent
 
 
 def stress(grid: Grid, tell: Tell) -> Report:
@@ -52,6 +54,7 @@ def stress(grid: Grid, tell: Tell) -> Report:
             "command": " ".join(grid.command),
             "agents": ",".join(map(str, grid.agents)),
             "memory": ",".join(map(format_size, grid.memory_bytes)),
+            "rounds": grid.rounds,
             "within": format_size(grid.ceiling.limit_bytes) if grid.ceiling else None,
         },
         cells=tuple(cells),
@@ -71,18 +74,18 @@ def _column(
             cells.append(Cell(row=row, column=column, skipped=skip))
             continue
         try:
-            outcome = _try(grid, agents, memory)
+            found = _rounds(grid, agents, memory)
         except Unsafe as unsafe:
             skip = stopped = f"{row} of {column}: {unsafe}"
             cells.append(Cell(row=row, column=column, skipped=skip))
             tell(skip)
             continue
-        if agents == 1 and outcome.completed == 1:
-            alone_s = max(outcome.took_s, default=None)
-        cell = _cell(row, column, outcome, alone_s)
+        if agents == 1 and all(one.completed == 1 for one in found):
+            alone_s = median(max(one.took_s, default=0.0) for one in found) or None
+        cell = _cell(row, column, found, alone_s)
         cells.append(cell)
         tell(f"{row} of {column}: {cell.verdict}")
-        if outcome.ooms:
+        if any(one.ooms for one in found):
             skip = f"an agent hit its wall with {row}"
     return cells, stopped
 
@@ -91,7 +94,17 @@ def _row(agents: int) -> str:
     return f"{agents} agent{'s'[: agents != 1]}"
 
 
-def _try(grid: Grid, agents: int, memory: int) -> Outcome:
+def _rounds(grid: Grid, agents: int, memory: int) -> list[Outcome]:
+    """All of them, whoever was killed in one: figures of both kinds are compared."""
+    found = []
+    for number in range(1, grid.rounds + 1):
+        of = f", round {number} of {grid.rounds}" if grid.rounds > 1 else ""
+        what = f"{_row(agents)} of {format_size(memory)}{of}"
+        found.append(_try(grid, agents, memory, what))
+    return found
+
+
+def _try(grid: Grid, agents: int, memory: int, what: str) -> Outcome:
     requests = [
         RunRequest(
             name=f"agent-{n + 1}",
@@ -102,29 +115,39 @@ def _try(grid: Grid, agents: int, memory: int) -> Outcome:
         )
         for n in range(agents)
     ]
-    return run_cell(requests, every_s=grid.every_s, ceiling=grid.ceiling, limits=grid.limits)
+    how = How(
+        every_s=grid.every_s,
+        ceiling=grid.ceiling,
+        limits=grid.limits,
+        now=lambda text: grid.now(f"{what}: {text}"),
+    )
+    return run_cell(requests, how)
 
 
-def _cell(row: str, column: str, outcome: Outcome, alone_s: float | None) -> Cell:
+def _cell(row: str, column: str, found: Sequence[Outcome], alone_s: float | None) -> Cell:
     return Cell(
         row=row,
         column=column,
-        figures=figures_of(outcome, alone_s=alone_s),
-        curves=outcome.curves(),
-        verdict=_verdict(outcome, alone_s),
+        figures=figures_of(found, alone_s=alone_s),
+        curves=found[-1].curves(),
+        verdict=_verdict(found, alone_s),
     )
 
 
-def _verdict(outcome: Outcome, alone_s: float | None) -> str:
-    said = [f"{outcome.completed:.0%} completed in {outcome.wall_s:.1f} s"]
-    if outcome.ooms:
-        said.append(f"{outcome.ooms} hit their wall")
-    if outcome.peaks_mib:
-        said.append(f"peak {format_size(round(max(outcome.peaks_mib) * MIB))}")
-    slowest = max(outcome.took_s, default=0.0)
+def _verdict(found: Sequence[Outcome], alone_s: float | None) -> str:
+    completed = mean(one.completed for one in found)
+    said = [f"{completed:.0%} completed in {median(one.wall_s for one in found):.1f} s"]
+    if len(found) > 1:
+        said[0] += f" ({len(found)} rounds)"
+    if kills := sum(one.ooms for one in found):
+        said.append(f"{kills} killed at {'its wall' if kills == 1 else 'their walls'}")
+    peaks = [peak for one in found for peak in one.peaks_mib]
+    if peaks:
+        said.append(f"peak {format_size(round(max(peaks) * MIB))}")
+    slowest = median(max(one.took_s, default=0.0) for one in found)
     if alone_s and slowest > PRESSURE * alone_s:
         said.append(f"pressure: {slowest / alone_s:.1f} × as long as alone")
-    others = [view for view in outcome.views if view.outcome not in _TOLD]
+    others = [view for one in found for view in one.views if view.outcome not in _TOLD]
     if others:
         said.append(f"{others[0].name}: {others[0].because or others[0].outcome}")
     return ", ".join(said)
@@ -150,5 +173,6 @@ def _safe(cells: Sequence[Cell], grid: Grid) -> list[str]:
 
 
 def _all_completed(cell: Cell) -> bool:
-    done = next((one for one in cell.figures if one.name == "completed"), None)
-    return done is not None and done.middle >= 100
+    """In every round."""
+    done = next((one for one in cell.figures if one.name == COMPLETED), None)
+    return done is not None and min(done.samples, default=0.0) >= 100

@@ -108,6 +108,7 @@ def baseline(
 @measuring
 @click.option("--agents", type=AGENTS, default=USUAL_AGENTS, show_default=True, help="At once.")
 @click.option("--memory", type=SIZES, default=USUAL_MEMORY, show_default=True, help="Walls.")
+@with_rounds(usual=1, about="Of each; with 3 times can be compared.")
 @click.option("--every", type=EVERY, default="1s", show_default=True, help="Between samples.")
 @click.option(
     "--floor",
@@ -121,19 +122,20 @@ def stress(
     as_json: bool,
     agents: tuple[int, ...],
     memory: tuple[int, ...],
+    rounds: int,
     every: float,
     floor: int | None,
 ) -> None:
     """More and more agents at once, for each size of wall, until something gives.
 
-    An agent that hits its wall ends its column. Swap above 50 %, too little free memory, or a kill
-    for memory at no wall of ours ends all. With --within nothing of it can touch the rest of the
-    machine.
+    A kill at the wall of an agent ends its column. Swap above 50 %, too little free memory, or a
+    kill for memory at no wall of ours ends all. With --within nothing of it can touch the rest of
+    the machine.
 
     \b
     Examples:
       paddock bench stress --within 4G --agents 1,2,4 --memory 512M,1G
-      paddock bench stress --agent 'make -j2 test' --memory 4G
+      paddock bench stress --agent 'make -j2 test' --memory 4G --rounds 3
     """
     from paddock.bench.cells import USUAL, Limits
     from paddock.bench.stress import Grid
@@ -147,6 +149,7 @@ def stress(
             directory=directory_of(agent),
             agents=agents,
             memory_bytes=memory,
+            rounds=rounds,
             every_s=every,
             ceiling=ceiling,
             limits=limits,

@@ -11,6 +11,7 @@ from .units import format_duration, format_size
 
 TRY_LATER = 75  # EX_TEMPFAIL of sysexits.h
 AT_FLEET_WALL = "at the fleet's wall"  # in the reason of every end there
+AT_OWN_WALL = "was killed at the memory wall"  # in the reason of a good end after that
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ def judge(run: Run, ended: Exit, policy: Policy) -> Verdict:
     """The verdict on an attempt that ended by itself."""
     if ended.code == 0:
         killed = ended.victim or "one of its commands"
-        note = f"; {killed} was killed at the memory wall" if ended.oom else ""
+        note = f"; {killed} {AT_OWN_WALL}" if ended.oom else ""
         return Verdict(Outcome.SUCCEEDED, f"exit code 0{note}")
     if ended.fleet_oom and run.losses >= policy.retry.fleet_ooms:
         text = f"killed {AT_FLEET_WALL} {run.losses + 1} times; it does not fit beside others"

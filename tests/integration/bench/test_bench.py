@@ -46,6 +46,26 @@ def test_a_grid_inside_a_ceiling(yard: Yard) -> None:
     assert found.settings["within"] == "3 GiB"
 
 
+@pytest.mark.parametrize("then", ["sleep 0.5", "exit 0"])
+def test_a_killed_child_of_an_agent_that_lives_on_is_a_kill(yard: Yard, then: str) -> None:
+    """The agent succeeds, and its end may be the end of the cgroup that has counted."""
+    agent = f"{PYTHON} '{HOG}'; {then}"
+    words = ("--within", "2G", "--agents", "1,2", "--memory", "128M", "--every", "1s")
+    first, second = yard.report("stress", *words, "--agent", agent).cells
+    assert figure(first, "completed") == 100
+    assert figure(first, "OOM kills") == 1
+    assert "1 killed at its wall" in first.verdict
+    assert second.skipped == "an agent hit its wall with 1 agent"
+
+
+def test_rounds_of_a_grid_are_samples(yard: Yard) -> None:
+    words = ("--agents", "1", "--memory", "64M", "--every", "100ms", "--rounds", "3")
+    [cell] = yard.report("stress", *words, "--agent", "sleep 0.2").cells
+    for name in ("completed", "OOM kills", "wall time", "peak of an agent"):
+        assert len(next(one for one in cell.figures if one.name == name).samples) == 3
+    assert cell.verdict.startswith("100% completed in ") and "(3 rounds)" in cell.verdict
+
+
 def test_too_little_free_memory_ends_all(yard: Yard) -> None:
     found = yard.report(
         *("stress", "--within", "2G", "--floor", "1900M", "--agents", "1,2", "--memory", "1G"),
@@ -144,6 +164,10 @@ def test_less_of_a_core_takes_longer(yard: Yard) -> None:
     assert figure(little, "wall time") > 1.6, "0.4 s of a core are 2 s of a fifth of it"
     assert figure(all_of_it, "completed") == 100
     assert figure(little, "CPU wait") >= 0
+    # Up to four fifths of its time; on a busy machine it seldom gets as much as its fifth.
+    assert figure(little, "CPU throttled") > 0
+    assert figure(all_of_it, "CPU throttled") == 0
+    assert "was held back by its quota" in little.verdict
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
@@ -203,6 +227,35 @@ def test_reports_are_compared(yard: Yard) -> None:
     assert done.returncode == 1
     assert done.stdout == "time: 10 → 12 s (+20.0%): worse, by chance in 5.0% of cases\n"
     assert json.loads(yard.bench("compare", before, worse, "--json").stdout)["worse"] == 1
+    done = yard.bench("compare", made("d.json", 10), made("e.json", 100))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "fewer than 3 samples; measure both with --rounds 3" in done.stderr
+
+
+def test_one_round_of_stress_is_enough_to_tell_kills(yard: Yard) -> None:
+    """All completed before, and none after: whatever else is not judged, that is worse."""
+
+    def made(name: str, completed: float, kills: float, seconds: float) -> str:
+        figures = (
+            report.Figure(name="completed", unit="%", samples=(completed,), better="higher"),
+            report.Figure(name="OOM kills", unit="", samples=(kills,), better="lower"),
+            report.Figure(name="wall time", unit="s", samples=(seconds,), better="lower"),
+        )
+        cells = (report.Cell(row="8 agents", column="2 GiB", figures=figures),)
+        one = report.Report(kind="stress", paddock="1", made_at=0.0, machine={}, cells=cells)
+        report.write(one, yard.root / "here" / name)
+        return name
+
+    before, after = made("a.json", 100, 0, 10), made("b.json", 0, 8, 100)
+    done = yard.bench("compare", before, after)
+    assert done.returncode == 1
+    assert done.stdout.splitlines() == [
+        "8 agents × 2 GiB: completed: 100 → 0 % (-100.0%): worse",
+        "8 agents × 2 GiB: OOM kills: 0 → 8: worse",
+        "8 agents × 2 GiB: wall time: 10 → 100 s (+900.0%): not judged: fewer than 3 samples",
+    ]
+    assert "1 figure could not be judged: with --rounds 3" in done.stderr
+    assert yard.bench("compare", before, before).returncode == 0
 
 
 @pytest.mark.parametrize(

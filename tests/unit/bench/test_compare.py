@@ -45,6 +45,36 @@ def test_few_samples_are_not_judged(many: int) -> None:
     assert change(a_figure(*[10.0] * many), a_figure(*[20.0] * 5)) is Change.FEW
 
 
+def a_count(*samples: float, name: str = "OOM kills") -> Figure:
+    better: Better = "lower" if name == "OOM kills" else "higher"
+    return Figure(name=name, unit="", samples=samples, better=better)
+
+
+def test_counts_need_no_samples() -> None:
+    """As a stress of one round has them: eight killed are no noise."""
+    assert change(a_count(0), a_count(8)) is Change.WORSE
+    assert change(a_count(0), a_count(0)) is Change.SAME
+    assert change(a_count(8), a_count(0)) is Change.BETTER
+    done = [a_count(percent, name="completed") for percent in (100, 0, 95)]
+    assert change(done[0], done[1]) is Change.WORSE
+    assert change(done[1], done[0]) is Change.BETTER
+    assert change(done[0], done[2]) is Change.SAME, "not more than a tenth"
+    [one] = compare(a_report(a_count(0)), a_report(a_count(8)))
+    assert str(one) == "OOM kills: 0 → 8: worse"
+
+
+def test_one_kill_in_three_rounds_is_one_more_than_none() -> None:
+    assert change(a_count(0, 0, 0), a_count(0, 0, 1)) is Change.WORSE
+    assert change(a_count(0, 2, 4), a_count(1, 3, 4)) is Change.UNSURE, "these have noise"
+
+
+def test_a_capacity_that_differs_by_one_is_the_same() -> None:
+    """`bench find` is right within one."""
+    six, five, three = (a_count(many, name="agents at once") for many in (6, 5, 3))
+    assert change(six, five) is Change.SAME
+    assert change(six, three) is Change.WORSE
+
+
 def test_noise_is_seldom_called_worse() -> None:
     rng = random.Random(1)
 
