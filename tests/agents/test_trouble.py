@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from functools import partial
 
@@ -10,7 +11,7 @@ import pytest
 from paddock.rehearsal import ledger
 from tests.kit.waiting import until
 
-from .theatre import WITHIN_S, Performance, Theatre
+from .theatre import WITHIN_S, Performance, Theatre, paused
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -105,11 +106,14 @@ def test_gemini_leaves_for_a_long_limit_and_is_queued_until_then(theatre: Theatr
         def limited() -> bool:
             (run,) = theatre.house.told("ls", "--all") or [None]
             assert performing.poll() is None, theatre.said()[-4000:]
-            return run is not None and "asked to be tried again in" in theatre.story(run["id"])
+            return run is not None and paused(theatre.story(run["id"])) is not None
 
         until(limited, within_s=WITHIN_S)
         (run,) = theatre.house.told("ls")
         assert run["state"] == "queued" and theatre.read("log") == "one\n"
+        # As it was stated: the pause of who states none is a minute.
+        stated = re.match(r"([0-9]+) min", paused(theatre.story(run["id"])) or "")
+        assert stated and 10 < int(stated[1]) <= 20, theatre.story(run["id"])
         theatre.house.paddock("kill", "--force", run["id"])
 
 

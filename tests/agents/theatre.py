@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -128,6 +129,12 @@ class Theatre:
 
     def story(self, run: str) -> str:
         return "\n".join(move["because"] for move in self.house.told("story", run))
+
+
+def paused(story: str) -> str | None:
+    """For how long it asked to be left alone, as its story says: `30 s`, `1 min`."""
+    found = re.search(r"asked to be tried again in ([0-9][^(]*) \(", story)
+    return found[1] if found else None
 
 
 def pinned(agent: str) -> str:
