@@ -4,7 +4,8 @@
 in one fresh cgroup of 8 GiB; whoever passes that is killed there by the kernel, as in a container
 of that size. The lives are those of `lives.py`, the settings of each racer are said in `racers.py`.
 Two of paddock: cold, which has never seen such agents; and after a day with them (forty others were
-run in it before), which is judged, because agents are run every day. Ratios only.
+run in it before), which is judged, because agents are run every day. Ratios only. A third one, with
+nothing tuned, takes as long as the formula in the simulator: it races only where `--only` names it.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from paddock.simulate.trace import Plan
 CEILING_BYTES = 8 * GIB
 SEED, YESTERDAY_SEED = 1, 2
 STATIC, COLD, WARM = "static formula", "paddock, cold", "paddock, after a day"
+DEFAULTS = "paddock, defaults"
+OURS = (COLD, WARM, DEFAULTS)
 # At most so many times as long; and nothing killed, nothing lost.
 TARGETS = {"static formula": 0.6, "best peer that lost nothing": 0.8, "clairvoyant": 1.3}
 # The ceiling is the fleet's alone, so little of it is kept back. Bursts may have to wait for each
@@ -40,6 +43,10 @@ performance: {max_concurrent_agents: 60}
 sandbox: {host_memory_reserve: 256M}
 ladder: {skip_low: 80, queue: 87, preempt: 89, emergency: 96}
 queue: {touches_per_hour: 1800}
+"""
+UNTUNED = """\
+performance_profile: host
+performance: {max_concurrent_agents: 60}
 """
 
 
@@ -56,6 +63,7 @@ def racers(yesterday: list[Plan]) -> dict[str, Racer]:
         "task-spooler": task_spooler(many.by_middle),
         COLD: paddock(CONFIG),
         WARM: paddock(CONFIG, yesterday=yesterday),
+        DEFAULTS: paddock(UNTUNED, yesterday=yesterday),
     }
 
 
@@ -79,7 +87,7 @@ def judged(found: dict[str, Result], best: dict[str, float], many: int) -> dict[
     safe = {
         name: one.makespan_s
         for name, one in found.items()
-        if name not in (COLD, WARM) and one.lost_nothing and one.completed == many
+        if name not in OURS and one.lost_nothing and one.completed == many
     }
     ratios = {"clairvoyant": mine.makespan_s / best["clairvoyant_s"]}
     if STATIC in found:
@@ -104,7 +112,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix=".bench-") as directory:
         everybody = racers(plans(many=many * 2 // 3, seed=YESTERDAY_SEED))
         for number, (name, racer) in enumerate(everybody.items()):
-            if not asked.only or name in asked.only:
+            if name in asked.only or (not asked.only and name != DEFAULTS):
                 found[name] = race(racer, lives, Path(directory) / str(number))
                 print(row(name, found[name], many), flush=True)
     if WARM not in found:
@@ -130,7 +138,7 @@ def verdict(found: dict[str, Result], best: dict[str, float], many: int, *, kept
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="twenty agents; nothing is kept")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="only these racers")
+    parser.add_argument("--only", nargs="+", default=(), metavar="NAME", help="only these racers")
     return parser.parse_args()
 
 

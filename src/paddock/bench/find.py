@@ -22,7 +22,7 @@ from paddock.simulate.trace import Trace
 from . import machine
 from .ceiling import Ceiling, a_ceiling
 from .report import AGENTS_AT_ONCE, Figure, Report
-from .telling import Tell
+from .telling import Tell, silent
 from .traces import command, lines, rotated, squeezed
 from .watching import MIB
 
@@ -42,6 +42,7 @@ class Asked:
     seconds: float = 8.0  # of one round
     together: bool = False  # all from their begin: peaks meet
     seed: int = 1
+    now: Tell = silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ def find(asked: Asked, tell: Tell) -> Found:
     trials: list[Trial] = []
 
     def holds(agents: int) -> bool:
+        asked.now(f"{agents} at once are tried, for {asked.seconds:g} s")
         trial = try_once(asked, agents, seed=asked.seed * 10_007 + len(trials))
         trials.append(trial)
         peak = format_size(trial.peak_bytes)

@@ -19,8 +19,8 @@ from .ceiling import Ceiling
 from .cells import CONFIG, USUAL, Limits, Outcome, until_ended
 from .pen import Pen, a_pen
 from .report import Figure, Report
-from .soak import Growth, look
-from .telling import Tell
+from .soak import Growth, grown, look
+from .telling import Tell, how_far, silent
 from .traces import command, lines
 from .watching import MIB, Watcher
 
@@ -47,6 +47,7 @@ class Asked:
     every_s: float = 1.0
     ceiling: Ceiling | None = None
     limits: Limits = USUAL
+    now: Tell = silent
 
 
 @dataclass(slots=True)
@@ -147,7 +148,7 @@ def _long_running(asked: Asked, _tell: Tell) -> Done:
 
     done = _played(asked, requests, agents=2)
     for name in ("daemon", "keeper"):
-        done.said.append(f"the {name} grew by {done.growth.of(name):+.1%}")
+        done.said.append(grown(done.growth, name))
     return done
 
 
@@ -220,8 +221,9 @@ def _played(
             began = time.monotonic()
             ids = [taken.id for taken in pen.submit(wanted).runs]
 
-            def note(_: Sequence[RunView]) -> None:
+            def note(views: Sequence[RunView]) -> None:
                 growth.add(time.monotonic() - began, look(pen))
+                asked.now(how_far(views))
 
             views = until_ended(pen, ids, watched, asked.limits, each=note)
             wall_s = time.monotonic() - began

@@ -17,21 +17,24 @@ from statistics import median
 from typing import Final
 
 from paddock import __version__
-from paddock.core.units import format_size
+from paddock.core.units import format_duration, format_size
 from paddock.wire.run_request import RunRequest
 
 from . import leak, machine
 from .ceiling import Ceiling
 from .cells import CONFIG, USUAL, Limits, check
-from .pen import Pen, a_pen
+from .pen import Pen, PenFailed, a_pen
 from .report import Curve, Figure, Report
-from .telling import Tell
+from .telling import Tell, silent
 from .watching import MIB, Watched, Watcher, oom_kills
 
 MOST_GROWTH: Final = 0.05  # of memory, from the second fifth of the time to the last
+FIFTHS: Final = "from the second fifth of the time to the last"
 LOOK_S: Final = 0.25
+THERE_S: Final = 10.0  # for a keeper to be there
 TOLD_S: Final = 600.0
 STARTED_S: Final = 0.05  # what a start and an end take, about
+WROTE: Final = ("seq", "1000")  # what a short agent writes: 3.8 KiB, as 1,000 lines
 WAITING: Final = 20  # runs in the queue, so that no slot is ever empty
 MEMORY: Final = ("daemon", "keeper")
 WARM_UP_RUNS: Final = 1000  # ended ones that a daemon keeps in memory (`Policy.keep_ended`)
@@ -50,6 +53,7 @@ class Soak:
     every_s: float = 5.0
     ceiling: Ceiling | None = None
     limits: Limits = USUAL
+    now: Tell = silent
 
 
 @dataclass(slots=True)
@@ -62,14 +66,22 @@ class Growth:
         for name, value in facts.items():
             self.series.setdefault(name, []).append((at_s, value))
 
-    def of(self, name: str) -> float:
-        """As a share of what it was when it had warmed up."""
+    def of(self, name: str) -> float | None:
+        """As a share of what it was when it had warmed up; None: too few looks to tell."""
         values = [value for _, value in self.series.get(name, [])]
         fifth = len(values) // 5
-        if not fifth:
-            return 0.0
-        before, after = median(values[fifth : 2 * fifth]), median(values[-fifth:])
-        return (after - before) / before if before else 0.0
+        before = median(values[fifth : 2 * fifth]) if fifth else 0.0
+        return (median(values[-fifth:]) - before) / before if before else None
+
+    def in_all(self, name: str) -> float | None:
+        """From the first look to the last: what warming up took is in it."""
+        values = [value for _, value in self.series.get(name, [])]
+        return (values[-1] - values[0]) / values[0] if values and values[0] else None
+
+    def missed(self, name: str) -> int:
+        """Looks at which it was not there."""
+        looks = max(map(len, self.series.values()), default=0)
+        return looks - len(self.series.get(name, []))
 
     def rise(self, name: str) -> float:
         """Of the low points, in its own unit: runs under way hold some for a while."""
@@ -79,9 +91,10 @@ class Growth:
 
 
 def short_command(each_s: float) -> tuple[str, ...]:
-    """An agent that does nothing, for about so long: that a number of them fills the time."""
+    """An agent that writes a little and rests, for about so long: that a number of them fills the
+    time."""
     rest_s = each_s - STARTED_S
-    return ("sleep", f"{rest_s:.2f}") if rest_s > 0 else ("true",)
+    return ("sh", "-c", f"{' '.join(WROTE)}; sleep {rest_s:.2f}") if rest_s > 0 else WROTE
 
 
 def soak(asked: Soak, tell: Tell) -> Report:
@@ -89,6 +102,7 @@ def soak(asked: Soak, tell: Tell) -> Report:
     with a_pen(config, ceiling=asked.ceiling) as pen:
         watcher = Watcher(pen, every_s=asked.every_s, ceiling=asked.ceiling)
         with watcher as watched:
+            check_whole(pen)
             if asked.warm_up_runs:
                 _warm_up(asked, pen, watched, tell)
             kills = oom_kills()
@@ -121,8 +135,19 @@ OTHERWISE: Final = "runs that ended otherwise"
 def _warm_up(asked: Soak, pen: Pen, watched: Watched, tell: Tell) -> None:
     """As many runs as the daemon remembers: until then it grows by design."""
     tell(f"{asked.warm_up_runs} runs to warm up")
-    first = replace(asked, command=("true",), runs=asked.warm_up_runs, seconds=math.inf)
-    _run(first, pen, watched, lambda _: None)
+    first = replace(asked, command=WROTE, runs=asked.warm_up_runs, seconds=math.inf)
+    _run(first, pen, watched, silent)
+
+
+def check_whole(pen: Pen, within_s: float = THERE_S) -> None:
+    """What is not there would not grow: raises PenFailed."""
+    give_up_at = time.monotonic() + within_s
+    while missing := [name for name in MEMORY if name not in look(pen)]:
+        if time.monotonic() > give_up_at:
+            raise PenFailed(
+                f"its {' and '.join(missing)} cannot be seen, so nobody could tell growth"
+            )
+        time.sleep(LOOK_S)
 
 
 UNITS: Final = {
@@ -152,10 +177,16 @@ def _run(asked: Soak, pen: Pen, watched: Watched, tell: Tell) -> tuple[Growth, C
             growth.add(at_s, look(pen))
             check(watched, asked.limits)
             looked_at = at_s
+        so_far = f"{ends.total()} runs have ended, {len(at_work)} are there"
+        asked.now(f"{format_duration(at_s)}{_of_all(asked)}: {so_far}")
         if at_s - told_at >= TOLD_S:
-            tell(f"{at_s / 3600:.1f} h: {ends.total()} runs have ended, {len(at_work)} are there")
+            tell(f"{at_s / 3600:.1f} h: {so_far}")
             told_at = at_s
         time.sleep(LOOK_S)
+
+
+def _of_all(asked: Soak) -> str:
+    return "" if math.isinf(asked.seconds) else f" of {format_duration(asked.seconds)}"
 
 
 def _endless() -> Iterator[int]:
@@ -184,22 +215,24 @@ def _fill(asked: Soak, pen: Pen, at_work: set[str], numbers: Iterator[int]) -> b
 
 
 def look(pen: Pen) -> dict[str, float]:
+    """Without the memory of who is not there."""
     view = pen.daemon()
     pids = {"daemon": view.pid, "keeper": view.keeper_pid or 0}
+    memory = {name: _resident_mib(pid) for name, pid in pids.items()}
     state = pen.places
     return {
-        **{name: _resident_mib(pid) for name, pid in pids.items()},
+        **{name: mib for name, mib in memory.items() if mib is not None},
         "descriptors": float(sum(map(_descriptors, pids.values()))),
         "database": _size_mib([state.store, Path(f"{state.store}-wal")]),
         "output": _size_mib(state.output.rglob("*")),
     }
 
 
-def _resident_mib(pid: int) -> float:
+def _resident_mib(pid: int) -> float | None:
     try:
         text = Path(f"/proc/{pid}/statm").read_text(encoding="ascii")
     except OSError:
-        return 0.0
+        return None
     return int(text.split()[1]) * os.sysconf("SC_PAGESIZE") / MIB
 
 
@@ -226,29 +259,47 @@ def _figures(growth: Growth, ends: Counter[str]) -> Iterator[Figure]:
     for name in MEMORY:
         samples = tuple(value for _, value in growth.series.get(name, []))
         yield Figure(name=name, unit="MiB", samples=samples, better="lower")
-        yield Figure(name=f"growth of the {name}", unit="%", samples=(100 * growth.of(name),))
+        yield Figure(name=f"growth of the {name}", unit="%", samples=_percent(growth.of(name)))
+        in_all = _percent(growth.in_all(name))
+        yield Figure(name=f"growth of the {name}, first look to last", unit="%", samples=in_all)
+        missed = (float(growth.missed(name)),)
+        yield Figure(name=f"looks without the {name}", unit="", samples=missed)
     yield Figure(name="more descriptors", unit="", samples=(growth.rise("descriptors"),))
     for name in KEPT:
         kib = 1024 * _added(growth, name) / max(ends.total(), 1)
         yield Figure(name=f"{name} of a run", unit="KiB", samples=(kib,), better="lower")
 
 
+def _percent(share: float | None) -> tuple[float, ...]:
+    return () if share is None else (100 * share,)
+
+
 def judged(growth: Growth, ends: Counter[str], took_s: float) -> list[str]:
     wrong = {name: many for name, many in ends.items() if name != "succeeded"}
     others = ", ".join(f"{many} {name}" for name, many in sorted(wrong.items())) or "all succeeded"
     said = [f"{ends.total()} runs in {took_s / 3600:.2f} h: {others}"]
-    for name in MEMORY:
-        points = growth.series.get(name, [])
-        verdict = leak.judge([(at, value * MIB) for at, value in points])
-        share = growth.of(name)
-        word = "grew" if share > MOST_GROWTH else "did not grow"
-        said.append(f"the {name} {word}: {share:+.1%}; {verdict}")
+    said += [grown(growth, name) for name in MEMORY]
     said.append(f"descriptors: {growth.rise('descriptors'):+.0f}")
     for name in KEPT:
         added = _added(growth, name)
         each = 1024 * added / max(ends.total(), 1)
         said.append(f"the {name}: {added:+.1f} MiB, {each:.1f} KiB a run")
     return said
+
+
+def grown(growth: Growth, name: str) -> str:
+    """By how much: between fifths, and beside it all that it took."""
+    points = growth.series.get(name, [])
+    away = growth.missed(name)
+    if away:
+        return f"the {name} was not there at {away} of {away + len(points)} looks"
+    share, in_all = growth.of(name), growth.in_all(name)
+    if share is None or in_all is None:
+        return f"whether the {name} grew cannot be told: {len(points)} looks are too few"
+    word = "grew" if share > MOST_GROWTH else "did not grow"
+    verdict = leak.judge([(at, value * MIB) for at, value in points])
+    first_to_last = f"{in_all:+.1%} from the first look to the last"
+    return f"the {name} {word}: {share:+.1%} {FIFTHS} ({first_to_last}); {verdict}"
 
 
 def _added(growth: Growth, name: str) -> float:
@@ -264,8 +315,12 @@ def _of_the_host(free_mib: float, kills: int) -> str:
 
 
 def is_sound(report: Report) -> bool:
-    """Whether it may be called passed: nothing grew, and every run ended well."""
+    """Whether it may be called passed: nothing grew, and every run ended well. What was not
+    measured has not passed."""
     most = {f"growth of the {name}": 100 * MOST_GROWTH for name in MEMORY}
+    most |= {f"looks without the {name}": 0.0 for name in MEMORY}
     most |= {"more descriptors": 0.0, OTHERWISE: 0.0}
     found = {name: report.figure(name) for name in most}
-    return all(one is None or one.middle <= most[name] for name, one in found.items())
+    return all(
+        one is not None and one.samples and one.middle <= most[name] for name, one in found.items()
+    )

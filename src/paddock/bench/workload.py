@@ -135,6 +135,8 @@ def work(root: Path, files: int) -> None:
         _git(root, "diff", "--stat")
         _test(root, f"tests.test_m{n}")
         _commit(root, f"Discounts in m{n}")
+        sys.stdout.write(f"m{n}: edited, tested, committed\n")
+        sys.stdout.flush()
     _test(root, *(f"tests.test_m{n}" for n in range(MODULES)))
     _git(root, "log", "--stat", "--oneline")
 

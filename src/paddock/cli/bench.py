@@ -12,6 +12,7 @@ from paddock.core.units import GIB, MIB
 from .comparing import compare, schema
 from .exits import CommandError, ExitCode
 from .finding import chosen, wall_of, write_found
+from .live_line import LiveLine
 from .measuring import (
     AGENTS,
     CORES,
@@ -28,7 +29,6 @@ from .measuring import (
     works_of,
 )
 from .params import AGENT_SIZE, HOST_SIZE, NumberType, SizeType
-from .printing import note
 
 if TYPE_CHECKING:
     from paddock.bench.cpu import Cores
@@ -92,7 +92,7 @@ def baseline(
     if rehearse and container:
         raise CommandError("--rehearse: a rehearsal has no container; leave out --container")
     works = works_of(agent, matrix=matrix, rehearse=rehearse)
-    with safely(within) as ceiling:
+    with safely(within) as ceiling, LiveLine() as line:
         asked = Baseline(
             works=works,
             memory_bytes=memory,
@@ -101,7 +101,8 @@ def baseline(
             container=containers() if container else None,
             ceiling=ceiling,
         )
-        keep(measure(asked, note), out, as_json=as_json)
+        report = measure(asked, line.say)
+    keep(report, out, as_json=as_json)
 
 
 @command.command("stress", short_help="More and more agents at once, by size of wall.")
@@ -143,7 +144,7 @@ def stress(
 
     usual = USUAL.free_mib if within is None else within / 8 / MIB
     limits = Limits(free_mib=usual if floor is None else floor / MIB)
-    with safely(within) as ceiling:
+    with safely(within) as ceiling, LiveLine() as line:
         grid = Grid(
             command=command_of(agent, "medium"),
             directory=directory_of(agent),
@@ -153,8 +154,10 @@ def stress(
             every_s=every,
             ceiling=ceiling,
             limits=limits,
+            now=line.now,
         )
-        keep(measure(grid, note), out, as_json=as_json)
+        report = measure(grid, line.say)
+    keep(report, out, as_json=as_json)
 
 
 @command.command("cpu", short_help="The same agents with less and less of a core.")
@@ -182,7 +185,7 @@ def cpu(
     from paddock.bench.cpu import CpuGrid
     from paddock.bench.cpu import cpu as measure
 
-    with safely(within) as ceiling:
+    with safely(within) as ceiling, LiveLine() as line:
         grid = CpuGrid(
             command=command_of(agent, "small"),
             directory=directory_of(agent),
@@ -191,8 +194,10 @@ def cpu(
             memory_bytes=memory,
             rounds=rounds,
             ceiling=ceiling,
+            now=line.now,
         )
-        keep(measure(grid, note), out, as_json=as_json)
+        report = measure(grid, line.say)
+    keep(report, out, as_json=as_json)
 
 
 @command.command("soak", short_help="Agents for hours: does paddock itself grow?")
@@ -238,21 +243,21 @@ def soak(
     if agent is not None and accelerated:
         raise CommandError("--accelerated has agents of its own: leave out --agent")
     seconds = hours * 3600
-    usual = WARM_UP_RUNS if accelerated else 0
     short = short_command(seconds * agents / runs if runs else 0.0)
-    with safely(within) as ceiling:
+    with safely(within) as ceiling, LiveLine() as line:
         asked = Soak(
             command=short if accelerated else command_of(agent, "medium"),
             directory=directory_of(agent),
             seconds=seconds,
             agents=agents,
             runs=runs,
-            warm_up_runs=usual if warm_up is None else warm_up,
+            warm_up_runs=WARM_UP_RUNS * accelerated if warm_up is None else warm_up,
             memory_bytes=memory,
             every_s=every,
             ceiling=ceiling,
+            now=line.now,
         )
-        report = measure(asked, note)
+        report = measure(asked, line.say)
     keep(report, out, as_json=as_json)
     return ExitCode.DONE if is_sound(report) else ExitCode.ENDED_OTHERWISE
 
@@ -294,9 +299,11 @@ def scenario(
 
     # Inside a ceiling it is the ceiling that keeps the machine safe.
     limits = USUAL if within is None else Limits(free_mib=0)
-    with safely(within) as ceiling:
-        asked = Asked(size_bytes=size, minutes=minutes, ceiling=ceiling, limits=limits)
-        report, well = measure(number, asked, note)
+    with safely(within) as ceiling, LiveLine() as line:
+        asked = Asked(
+            size_bytes=size, minutes=minutes, ceiling=ceiling, limits=limits, now=line.now
+        )
+        report, well = measure(number, asked, line.say)
     keep(report, out, as_json=as_json)
     return ExitCode.DONE if well else ExitCode.ENDED_OTHERWISE
 
@@ -346,20 +353,21 @@ def find(
 
     of, traces = chosen(shape, group, from_history=from_history, seed=seed)
     total, wall = wall_of(within)
-    asked = Asked(
-        traces=traces,
-        wall_bytes=wall,
-        total_bytes=total,
-        rounds=rounds,
-        seconds=seconds,
-        together=together,
-        seed=seed,
-    )
-    with safely(None):
-        found = measure(asked, note)
-    keep(report_of(asked, found, of=of), out, as_json=as_json)
+    with safely(None), LiveLine() as line:
+        asked = Asked(
+            traces=traces,
+            wall_bytes=wall,
+            total_bytes=total,
+            rounds=rounds,
+            seconds=seconds,
+            together=together,
+            seed=seed,
+            now=line.now,
+        )
+        found = measure(asked, line.say)
+    kept = keep(report_of(asked, found, of=of), out, as_json=as_json)
     if write:
-        write_found(asked, found)
+        write_found(asked, found, of=of, kept=kept)
 
 
 command.add_command(compare)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from random import Random
 from typing import TYPE_CHECKING, Final
 
@@ -10,9 +11,11 @@ from paddock.core.units import format_size
 from .exits import CommandError, ExitCode
 from .group_names import readable
 from .here import settings_of_host
-from .printing import note
+from .printing import note, safe
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from paddock.bench.find import Asked, Found
     from paddock.simulate.trace import Trace
     from paddock.wire.views import LearnedView
@@ -86,8 +89,9 @@ def _learned() -> tuple[LearnedView, ...]:
         return tuple(client.learned())
 
 
-def write_found(asked: Asked, found: Found) -> None:
+def write_found(asked: Asked, found: Found, *, of: str, kept: Path) -> None:
     """Only what was found on this very host: one that was made smaller says nothing of it."""
+    from paddock.bench.find import said
     from paddock.config.layers import user_file
     from paddock.config.writing import NotWritten, write_values
     from paddock.host.memory import read_memory
@@ -104,9 +108,12 @@ def write_found(asked: Asked, found: Found) -> None:
         "performance.max_concurrent_agents": str(found.agents),
     }
     path = user_file()
+    day, held = time.strftime("%Y-%m-%d"), said(asked, found)[0]
+    why = f"{day}, agents as in {of}: {held}; report: {kept.absolute()}"
     try:
-        write_values(path, values)
+        write_values(path, values, by="paddock bench find", why=safe(why))
     except NotWritten as error:
         raise CommandError(f"{error}; nothing was changed", ExitCode.REFUSED) from None
     for key, value in values.items():
         note(f"{path}: {key}: {value}")
+    note(f"{path}: its first line says what that was found by")

@@ -202,7 +202,8 @@ def safely(within: int | None) -> Iterator[Ceiling | None]:
         raise CommandError(str(error), ExitCode.REFUSED) from None
 
 
-def keep(report: Report, out: Path | None, *, as_json: bool) -> None:
+def keep(report: Report, out: Path | None, *, as_json: bool) -> Path:
+    """Says what was found, and where its report lies."""
     from paddock.bench import report as reports
     from paddock.bench.page import page
 
@@ -212,7 +213,8 @@ def keep(report: Report, out: Path | None, *, as_json: bool) -> None:
     reports.write_whole(seen, page(report).encode())
     if as_json:
         echo_json({"report": str(path), "page": str(seen), "verdicts": report.verdicts})
-        return
+        return path
     for verdict in report.verdicts:
         click.echo(safe(verdict))
     click.echo(f"report: {path}\npage:   {seen}")
+    return path

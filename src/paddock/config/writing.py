@@ -15,21 +15,27 @@ from .layers import settings_of
 from .mistakes import ConfigError
 
 INDENT: Final = "  "
+BOM: Final = "\ufeff"
 
 
 class NotWritten(Exception):
     """The file is as it was; says why, and what to do."""
 
 
-def write_values(path: Path, values: Mapping[str, str]) -> None:
-    """Keys such as `sandbox.memory_limit`; the file is made where there is none."""
+def write_values(
+    path: Path, values: Mapping[str, str], *, by: str | None = None, why: str = ""
+) -> None:
+    """Keys such as `sandbox.memory_limit`; the file is made where there is none. `by` has found
+    them, and `why` is its evidence: a comment at the top, in the place of the one it left before.
+    """
     _check_owners(path)
     path = path.resolve()
     try:
         before = path.read_text(encoding="utf-8") if path.exists() else ""
     except (OSError, UnicodeDecodeError) as error:
         raise NotWritten(f"{path} cannot be read: {error}") from None
-    _replace(path, with_values(before, values), values)
+    text = with_values(before, values)
+    _replace(path, text if by is None else with_comment(text, by, why), values)
 
 
 def with_values(text: str, values: Mapping[str, str]) -> str:
@@ -37,6 +43,15 @@ def with_values(text: str, values: Mapping[str, str]) -> str:
         section, _, name = key.partition(".")
         text = _with_value(text, section, name, value)
     return text
+
+
+def with_comment(text: str, by: str, why: str) -> str:
+    """One line at the top, which is a comment in every kind of YAML."""
+    mark = f"# {by}: "
+    line = f"{mark}{' '.join(why.split())}\n"
+    start = BOM if text.startswith(BOM) else ""
+    kept = text.removeprefix(BOM).splitlines(keepends=True)
+    return start + line + "".join(each for each in kept if not each.startswith(mark))
 
 
 def _with_value(text: str, section: str, name: str, value: str) -> str:

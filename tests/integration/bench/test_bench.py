@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,7 @@ def test_results_are_said_once(yard: Yard) -> None:
     assert done.returncode == 0, done.stderr
     assert "peak" in done.stdout and "peak" not in done.stderr
     assert done.stderr.startswith("paddock: measures ") and "(1 of 1)" in done.stderr
+    assert "\r" not in done.stderr
 
 
 def test_a_command_runs_where_its_user_is(yard: Yard) -> None:
@@ -211,6 +213,28 @@ def test_a_soak_watches_paddock_itself(yard: Yard) -> None:
         *("daemon", "keeper", "descriptors", "database", "output")
     }
     assert all(value > 5 for _, value in found.curves[0].points)
+    output = found.figure("output of a run")
+    assert output is not None and output.middle > 1, "its agents write"
+
+
+def test_on_a_terminal_a_measurement_says_what_it_is_at(yard: Yard) -> None:
+    """Every second; the same words in a pipe would only be in the way."""
+    words = ("--agents", "1", "--memory", "64M", "--agent", "sleep 4")
+    ours, theirs = os.openpty()
+    yard.env["TERM"] = "xterm"
+    with subprocess.Popen(
+        **yard.command("stress", *words), stdout=subprocess.DEVNULL, stderr=theirs
+    ) as child:
+        os.close(theirs)
+        shown = b""
+        with suppress(OSError):  # EIO: nobody writes there any more
+            while more := os.read(ours, 4096):
+                shown += more
+        assert child.wait(60) == 0
+    os.close(ours)
+    text = shown.decode()
+    assert "\r\x1b[K1 agent of 64 MiB: 0 of 1 ended, 1 running · " in text
+    assert text.rstrip().endswith("\r\x1b[K"), "and takes it away"
 
 
 def test_reports_are_compared(yard: Yard) -> None:

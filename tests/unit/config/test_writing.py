@@ -10,7 +10,7 @@ import pytest
 
 from paddock.config.layers import settings_of
 from paddock.config.settings import HOST_RESERVE, MAX_AGENTS, MEMORY_LIMIT
-from paddock.config.writing import NotWritten, with_values, write_values
+from paddock.config.writing import NotWritten, with_comment, with_values, write_values
 
 LIMIT, RESERVE = "sandbox.memory_limit", "sandbox.host_memory_reserve"
 AGENTS = "performance.max_concurrent_agents"
@@ -53,6 +53,21 @@ def test_all_of_a_finding(tmp_path: Path) -> None:
     assert settings[HOST_RESERVE] == 8 << 30
     assert settings[MAX_AGENTS] == 6
     assert [each.name for each in path.parent.iterdir()] == ["config.yaml"]
+
+
+def test_evidence_is_one_comment_which_the_next_replaces(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text("# mine\nqueue: {depth: 5}\n", encoding="utf-8")
+    write_values(path, {AGENTS: "6"}, by="a tool", why="6 held\nin 10 rounds")
+    write_values(path, {AGENTS: "7"}, by="a tool", why="7 held")
+    assert path.read_text(encoding="utf-8") == (
+        "# a tool: 7 held\n# mine\nqueue: {depth: 5}\nperformance:\n  max_concurrent_agents: 7\n"
+    )
+    assert settings_of({"user": path})[MAX_AGENTS] == 7
+
+
+def test_a_comment_stands_behind_the_mark_of_some_editors() -> None:
+    assert with_comment("\ufeffqueue: {}\n", "x", "y") == "\ufeff# x: y\nqueue: {}\n"
 
 
 def test_rights_and_links_stay(tmp_path: Path) -> None:
