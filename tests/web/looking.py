@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+from collections.abc import Callable
 from typing import Any
 
 from playwright.sync_api import Page
@@ -29,6 +30,36 @@ def view_of(sight: Sight, run: str) -> Any:
 
 def no_scroll_sideways(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
+
+
+# While there is a question, only what is in it counts.
+_FOCUSED = """() => {
+  const at = document.activeElement, asks = document.querySelector('.pd-dialog');
+  return (!asks || asks.contains(at)) ? at.textContent.trim() : '';
+}"""
+
+
+def by_keys(page: Page, name: str, *, until_seen: Callable[[], bool]) -> None:
+    """Tab to a button of that name, and Enter. Buttons are made anew when an agent changes, and the
+    focus goes with them: then once more."""
+
+    def done() -> bool:
+        for _ in range(60):
+            if page.evaluate(_FOCUSED) == name:
+                page.keyboard.press("Enter")
+                return _soon(page, until_seen)
+            page.keyboard.press("Tab")
+        return until_seen()
+
+    until(done, within_s=60)
+
+
+def _soon(page: Page, seen: Callable[[], bool]) -> bool:
+    for _ in range(30):
+        if seen():
+            return True
+        page.wait_for_timeout(100)
+    return False
 
 
 def asked(sight: Sight, path: str, *, method: str = "GET", **headers: str) -> tuple[int, bytes]:

@@ -19,6 +19,7 @@ from tests.kit.house import PADDOCK
 from tests.kit.waiting import until
 from tests.web.conftest import Sight
 from tests.web.looking import (
+    by_keys,
     no_scroll_sideways,
     running,
     submitted,
@@ -140,6 +141,21 @@ def test_an_agent_is_frozen_thawed_made_urgent_forced_and_tried_again(sight: Sig
     again = page.url.rpartition("/")[2]
     assert view_of(sight, again).name == "worker"
     sight.house.paddock("kill", "--force", again)
+
+
+def test_an_agent_is_frozen_and_killed_by_keys_alone(sight: Sight) -> None:
+    run = running(sight, "by-hand", "sleep 600")
+    page = sight.open(f"/agents/{run}")
+    chip, dialog = page.locator(".pd-title .pd-chip"), page.locator(".pd-dialog")
+    by_keys(page, "Freeze", until_seen=lambda: chip.inner_text() == "frozen")
+    by_keys(page, "Thaw", until_seen=lambda: chip.inner_text() == "running")
+    by_keys(page, "Kill", until_seen=dialog.is_visible)
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0, timeout=LATE_MS)
+    assert view_of(sight, run).state == "running"
+    by_keys(page, "Kill", until_seen=dialog.is_visible)
+    by_keys(page, "Kill", until_seen=lambda: chip.inner_text() == "cancelled")
+    assert view_of(sight, run).outcome == "cancelled"
 
 
 # -- the other pages ------------------------------------------------------------------------
