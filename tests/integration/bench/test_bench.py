@@ -172,6 +172,16 @@ def test_less_of_a_core_takes_longer(yard: Yard) -> None:
     assert "was held back by its quota" in little.verdict
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """A shell without a terminal lets what it starts with & ignore SIGINT, and so would the child:
+    whoever started the tests must not decide that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_whoever_breaks_it_off_leaves_nothing(yard: Yard, how: signal.Signals) -> None:
     words = ("stress", "--within", "1G", "--agents", "1", "--memory", "64M", "--agent", "sleep 99")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
-import signal
 import struct
 import subprocess
 import termios
@@ -80,7 +79,7 @@ def _watch_in_the_browser(paddock: Path, house: House) -> None:
         assert web.stdout is not None
         try:
             assert web.stdout.readline().startswith("Open http://127.0.0.1:")
-            web.send_signal(signal.SIGINT)
-            assert web.wait(60) == 130
+            web.terminate()
+            web.wait(60)
         finally:
             web.kill()
