@@ -24,14 +24,13 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from ground import Ground, a_ground, keep
+from ground import Ground, a_ground, from_a_guest, keep
 
 from paddock.client import Client
 from paddock.core.policy import LadderPolicy
 from paddock.core.units import MIB
 from paddock.wire.run_request import RunRequest
-from tests.kit.guest import Guest
-from tests.kit.guest_kernel import NoGuest, cache
+from tests.kit.guest_kernel import cache
 
 ROUNDS = 20
 GUEST_MB = 1280
@@ -73,22 +72,9 @@ def earlyoom() -> Path:
 def main() -> int:
     if os.environ.get("PADDOCK_GUEST"):
         return inside(Path(sys.argv[1]))
-    with tempfile.TemporaryDirectory() as directory:
-        report = Path(directory) / "reaction.json"
-        try:
-            answer = Guest(memory_mb=GUEST_MB, env={"PYTHONUNBUFFERED": "1"}).run(
-                [sys.executable, __file__, str(earlyoom())],
-                within_s=1500,
-                hear=lambda text: print(text.decode(errors="replace"), end="", flush=True),
-                fetch=[("reaction.json", report)],
-            )
-        except NoGuest as lacking:
-            print(f"not measured, no guest: {lacking}")
-            return 0
-        if answer.code != 0 or not report.exists():
-            print(answer)
-            return 1
-        found = json.loads(report.read_text(encoding="utf-8"))
+    found = from_a_guest(__file__, REPORT.name, str(earlyoom()), within_s=1500, memory_mb=GUEST_MB)
+    if found is None:
+        return 0
     keep("reaction", found)
     return 0 if found["paddock"]["p95_ms"] <= found["earlyoom"]["p95_ms"] else 1
 

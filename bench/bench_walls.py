@@ -4,24 +4,29 @@ Targets: a start with walls, through the keeper's own shim, takes at most twice 
 hog is dead within 1 s of touching its wall of 64 MiB (what it takes to get there is the machine's);
 15 processes are gone within 0.1 s of a kill, which strikes the cgroup first, as the driver does.
 
-On the machine itself the worst of the rounds is judged. In an emulated guest it is the median: its
-two cores are threads of a busy host, and one that is put aside for 0.1 s says nothing of a wall.
-In a guest: python -m tests.kit.guest -- .venv/bin/python bench/bench_walls.py
+On the machine itself the worst of the rounds is judged; then, where it has no cgroup v2, all of it
+once more in an emulated guest that does. There it is the median: its two cores are threads of a
+busy host, and one that is put aside for 0.1 s says nothing of a wall.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import platform
+import select
 import signal
 import statistics
 import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
-from ground import keep, verdict
+from ground import from_a_guest, keep, verdict
 
 from paddock.cgroups.group import Group, Walls
 from paddock.cgroups.home import Home, find_home
@@ -37,6 +42,10 @@ ROUNDS = 60
 DEATHS = 9
 AGENTS = (300, 1000)
 WALLS = Walls(limit_bytes=64 << 20, pids=64)
+MANY = 15
+REPORT = Path("/run/guest/walls.json")
+
+Figures = dict[str, Any]
 
 
 @contextmanager
@@ -133,19 +142,47 @@ def written_s() -> float:
     return time.perf_counter() - began
 
 
-def kill_s(walls: CgroupContainment, n: int) -> float:
+def kill_s(walls: CgroupContainment, group: Group, n: int) -> float:
     script = "for i in 1 2 3 4 5 6 7; do setsid sleep 60 & sleep 60 & done; wait"
     attempt, main = started(walls, f"many{n}", "sh", "-c", script)
-    while len(walls.pids(attempt)) < 15:
+    while len(walls.pids(attempt)) < MANY:
         time.sleep(0.005)
-    began = time.perf_counter()
-    walls.kill(attempt)
-    while walls.pids(attempt):
-        time.sleep(0.0005)
-    took = time.perf_counter() - began
+    with empty(group) as wait_until_it_is:
+        began = time.perf_counter()
+        walls.kill(attempt)
+        wait_until_it_is()
+        took = time.perf_counter() - began
+    assert not walls.pids(attempt)
     main.wait()
     walls.remove(attempt)
     return took
+
+
+@contextmanager
+def empty(group: Group) -> Iterator[Callable[[], None]]:
+    """v2 says when the last has left. Who looks again and again instead takes one of two cores
+    from those that die, and in emulation a single look takes milliseconds."""
+    if not isinstance(group, Group2):
+        yield lambda: _look_until_empty(group)
+        return
+    events = os.open(f"{group.path}/cgroup.events", os.O_RDONLY)
+    poll = select.poll()
+    poll.register(events, select.POLLPRI)
+
+    def wait() -> None:
+        while b"populated 1" in os.pread(events, 100, 0):
+            poll.poll(1000)
+
+    try:
+        os.pread(events, 100, 0)  # what was before is known: only news wakes us
+        yield wait
+    finally:
+        os.close(events)
+
+
+def _look_until_empty(group: Group) -> None:
+    while group.pids():
+        time.sleep(0.0005)
 
 
 def look_ms(walls: CgroupContainment, many: int) -> float:
@@ -163,41 +200,57 @@ def look_ms(walls: CgroupContainment, many: int) -> float:
     return statistics.median(looks) * 1e3
 
 
-def main() -> int:
+def measured() -> Figures:
     with a_home() as home:
         walls = CgroupContainment(home)
+        leaf = home.fleet.child
         pairs = [(bare(), walled(walls, n)) for n in range(ROUNDS)]
         ratio = statistics.median(other / one for one, other in pairs)
         written = statistics.median(written_s() for _ in range(5))
-        hog = [hog_s(walls, home.fleet.child(f"hog{n}.1"), n) for n in range(DEATHS)]
-        kill = [kill_s(walls, n) for n in range(DEATHS)]
+        hog = [hog_s(walls, leaf(f"hog{n}.1"), n) for n in range(DEATHS)]
+        kill = [kill_s(walls, leaf(f"many{n}.1"), n) for n in range(DEATHS)]
         looks = {many: look_ms(walls, many) for many in AGENTS}
         walls.close()
     start_ms = [statistics.median(each) * 1e3 for each in zip(*pairs, strict=True)]
-    judged = statistics.median if is_emulated() else max
-    word = "median" if is_emulated() else "worst"
-    print(f"cgroup v{home.version}, load {os.getloadavg()[0]:.1f}")
+    print(f"cgroup v{home.version}, kernel {platform.release()}, load {os.getloadavg()[0]:.1f}")
     print(f"start          bare {start_ms[0]:.2f} ms, walled {start_ms[1]:.2f} ms")
     print(
         f"hog at 64 MiB  dead {in_ms(hog)} ms after it touched its wall; without one, "
         f"{written * 1e3:.0f} ms for 64 MiB"
     )
-    print(f"15 processes   gone after {in_ms(kill)} ms")
+    print(f"{MANY} processes   gone after {in_ms(kill)} ms")
     for many, took in looks.items():
         print(f"one look       {took:.2f} ms for {many:,} agents")
-    figures = {"version": home.version, "judged": word, "start": round(ratio, 2)}
-    figures |= {"hog_s": round(judged(hog), 3), "worst_hog_s": round(max(hog), 3)}
-    figures |= {"written_s": round(written, 3)}
-    figures |= {"kill_s": round(judged(kill), 4), "worst_kill_s": round(max(kill), 4)}
-    figures |= {f"look_ms_{many}": round(took, 2) for many, took in looks.items()}
-    keep(f"walls-v{home.version}", figures)
+    word, counts = ("median", statistics.median) if is_emulated() else ("worst", max)
+    figures: Figures = {"version": home.version, "kernel": platform.release(), "judged": word}
+    figures |= {"start": round(ratio, 2), "written_s": round(written, 3)}
+    figures |= {"hog_s": round(counts(hog), 3), "worst_hog_s": round(max(hog), 3)}
+    figures |= {"kill_s": round(counts(kill), 4), "worst_kill_s": round(max(kill), 4)}
+    return figures | {f"look_ms_{many}": round(took, 2) for many, took in looks.items()}
+
+
+def told(figures: Figures) -> int:
+    keep(f"walls-v{figures['version']}", figures)
+    word = f"v{figures['version']}, {figures['judged']}"
     return verdict(
         [
-            ("2 / (walled start / bare)", 2 / ratio, 1),
-            (f"1 s / death of a hog ({word})", 1 / judged(hog), 1),
-            (f"0.1 s / end of 15 processes ({word})", 0.1 / judged(kill), 1),
+            (f"2 / (walled start / bare) ({word})", 2 / figures["start"], 1),
+            (f"1 s / death of a hog ({word})", 1 / figures["hog_s"], 1),
+            (f"0.1 s / end of {MANY} processes ({word})", 0.1 / figures["kill_s"], 1),
         ]
     )
+
+
+def main() -> int:
+    if os.environ.get("PADDOCK_GUEST"):
+        REPORT.write_text(json.dumps(measured()), encoding="utf-8")
+        return 0
+    here = measured()
+    code = told(here)
+    if here["version"] == 2:
+        return code
+    found = from_a_guest(__file__, REPORT.name, within_s=900)
+    return code if found is None else max(code, told(found))
 
 
 def in_ms(took: list[float]) -> str:

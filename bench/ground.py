@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from paddock.bench import machine
 from paddock.bench.pen import PADDOCK, Pen
@@ -87,6 +88,33 @@ def keep(name: str, figures: object) -> None:
     found = machine.describe() | {"measured_on": time.strftime("%Y-%m-%d")}
     text = json.dumps({"machine": found, "figures": figures}, indent=2)
     (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
+
+
+def from_a_guest(
+    script: str, report: str, *words: str, within_s: float, memory_mb: int = 2048
+) -> Any:
+    """What a benchmark that runs itself in a guest left there in /run/guest: nothing else that it
+    writes comes out. None: no guest can be booted here, and that is said."""
+    from tests.kit.guest import Guest
+    from tests.kit.guest_kernel import NoGuest
+
+    path = {"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {}
+    guest = Guest(memory_mb=memory_mb, env={"PYTHONUNBUFFERED": "1", **path})
+    with tempfile.TemporaryDirectory() as directory:
+        fetched = Path(directory) / report
+        try:
+            answer = guest.run(
+                [sys.executable, os.path.realpath(script), *words],
+                within_s=within_s,
+                hear=lambda text: print(text.decode(errors="replace"), end="", flush=True),
+                fetch=[(report, fetched)],
+            )
+        except NoGuest as lacking:
+            print(f"not measured, no guest: {lacking}")
+            return None
+        if answer.code != 0 or not fetched.exists():
+            raise SystemExit(f"{answer}")
+        return json.loads(fetched.read_text(encoding="utf-8"))
 
 
 def verdict(found: Sequence[tuple[str, float, float]]) -> int:
