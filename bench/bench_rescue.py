@@ -2,21 +2,27 @@
 
 Targets: each command done within 150 ms and 25 MB, and at most 10 × `python -I -c pass` of the same
 run (the ratio is what can be trusted on a busy machine). No daemon, compiled modules as they are
-where paddock is installed; `kill` really kills an agent, found by its mark.
+where paddock is installed; `kill` really kills an agent, found by its mark. `watch` is measured to
+its first line; `cgroup exec` by a command that does nothing.
 """
 
 from __future__ import annotations
 
 import compileall
+import functools
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ground import keep
+
+from paddock.cgroups.home import NoHome, find_home
 
 ROUNDS = 20
 MOST_MS, MOST_MB, MOST_RATIO = 150.0, 25.0, 10.0
@@ -24,12 +30,17 @@ SOURCE = Path(__file__).parents[1] / "src"
 PADDOCK = str(Path(sys.executable).with_name("paddock"))
 NOTHING = [sys.executable, "-I", "-c", "pass"]
 INSTANCE = "00112233aabbccdd"
+NAME = f"bench-{os.getpid()}"
 COMMANDS = {
     "relieve": [PADDOCK, "relieve", "99"],
     "relieve --dry-run": [PADDOCK, "relieve", "--dry-run", "99"],
     "kill --all --force": [PADDOCK, "kill", "--all", "--force"],
+    "watch, one look": [PADDOCK, "watch", "--interval", "1h"],
     "cgroup ls": [PADDOCK, "cgroup", "ls"],
+    "cgroup create": [PADDOCK, "cgroup", "create", NAME, "--memory", "64M"],
+    "cgroup exec": [PADDOCK, "cgroup", "exec", NAME, "--", "true"],
 }
+REMOVE = [PADDOCK, "cgroup", "rm", NAME]
 
 
 # The kernel counts the largest size of whoever spawned it as a process's own: one that is small.
@@ -42,11 +53,27 @@ print(os.wait4(pid, 0)[2].ru_maxrss)
 
 def taken_ms(words: list[str], env: dict[str, str]) -> float:
     begun = time.perf_counter()
+    if "watch" in words:
+        return first_line(words, env)[0] * 1000
     subprocess.run(words, env=env, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return (time.perf_counter() - begun) * 1000
 
 
+def first_line(words: list[str], env: dict[str, str]) -> tuple[float, float]:
+    """How long until it was there, and the memory that took, in MB. Then it is ended, as by itself
+    it never would be."""
+    begun = time.perf_counter()
+    with subprocess.Popen(words, env=env, stdout=subprocess.PIPE) as watching:
+        assert watching.stdout and watching.stdout.readline(), "it showed nothing"
+        took = time.perf_counter() - begun
+        status = Path(f"/proc/{watching.pid}/status").read_text(encoding="ascii")
+        watching.kill()
+    return took, int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+
 def size_mb(words: list[str], env: dict[str, str]) -> float:
+    if "watch" in words:
+        return first_line(words, env)[1]
     small = [sys.executable, "-I", "-S", "-c", SIZED]
     said = subprocess.run([*small, *words], env=env, check=True, capture_output=True, text=True)
     return int(said.stdout.splitlines()[-1]) / 1024
@@ -61,24 +88,51 @@ def an_agent(env: dict[str, str]) -> subprocess.Popen[bytes]:
     return agent
 
 
+@contextmanager
+def ready_for(name: str, env: dict[str, str]) -> Iterator[None]:
+    """What a command needs to do something, and what takes back what it did; neither is timed."""
+    agent = an_agent(env) if name.startswith("kill") else None
+    if name == "cgroup exec":
+        quietly(COMMANDS["cgroup create"], env)
+    yield
+    if name in ("cgroup create", "cgroup exec"):
+        quietly(REMOVE, env)
+    if agent is not None:
+        assert agent.wait(5) == -9, "the agent was not killed"
+
+
+def quietly(words: list[str], env: dict[str, str]) -> None:
+    subprocess.run(words, env=env, check=True, capture_output=True)
+
+
+@functools.cache
+def commands() -> dict[str, list[str]]:
+    """Without cgroups for us, those that make some have nothing to do."""
+    try:
+        find_home("bench")
+    except NoHome as lacking:
+        print(f"cgroup create and exec are not measured: {lacking}")
+        return {name: words for name, words in COMMANDS.items() if NAME not in words}
+    return COMMANDS
+
+
 def measure(env: dict[str, str]) -> dict[str, list[float]]:
     """In turn, so that all meet the same machine."""
-    found: dict[str, list[float]] = {name: [] for name in ("python", *COMMANDS)}
+    asked = commands()
+    found: dict[str, list[float]] = {name: [] for name in ("python", *asked)}
     for _ in range(ROUNDS):
         found["python"].append(taken_ms(NOTHING, env))
-        for name, words in COMMANDS.items():
-            agent = an_agent(env) if name.startswith("kill") else None
-            found[name].append(taken_ms(words, env))
-            if agent is not None:
-                assert agent.wait(5) == -9, "the agent was not killed"
+        for name, words in asked.items():
+            with ready_for(name, env):
+                found[name].append(taken_ms(words, env))
     return found
 
 
 def sizes(env: dict[str, str]) -> dict[str, float]:
-    agent = an_agent(env)
     found = {"python": size_mb(NOTHING, env)}
-    found |= {name: size_mb(words, env) for name, words in COMMANDS.items()}
-    agent.wait(5)
+    for name, words in commands().items():
+        with ready_for(name, env):
+            found[name] = size_mb(words, env)
     return found
 
 
