@@ -7,8 +7,9 @@ import os
 import signal
 import time
 
-from paddock.cgroups.files import number, read_or_empty
+from paddock.cgroups.files import number, read_or_empty, table
 from paddock.cgroups.mounts import cgroups_of
+from paddock.cgroups.v1 import Group1
 from paddock.core.events import (
     Emptied,
     Exited,
@@ -24,6 +25,7 @@ from paddock.drivers.attempts import attempt_of, name_of
 from paddock.drivers.local.containment.cgroup import CgroupContainment
 from paddock.rescue.records import Records, read_facts
 from tests.kit import leaks
+from tests.kit.guest_place import in_a_guest
 from tests.kit.keeping import PYTHON, agent
 from tests.kit.stable import CANCELLED
 from tests.kit.waiting import until
@@ -31,9 +33,11 @@ from tests.kit.walls import WalledStable, within_walls
 
 # One read into a buffer of that size: as quick in a guest as it can be.
 HOG = ("sh", "-c", "dd if=/dev/zero of=/dev/null bs=300M count=1; kill -9 $$")
-# bench/bench_walls.py says how soon: here a machine may be busy, and a guest ten times as slow (6 s
-# were seen with 20 others waiting for its host's two cores).
-SOON_S = 30.0
+# The best of a few tries: a machine may be busy, but not each time. An emulated guest may be ten
+# times as slow (6 s were seen with 20 others waiting for its host's two cores): how soon it is
+# there, bench/bench_walls.py says.
+DEAD_WITHIN_S, GONE_WITHIN_S = (30.0, 30.0) if in_a_guest() else (1.0, 0.1)
+TRIES = 1 if in_a_guest() else 5
 QUIET = ("sleep", "60")
 HERE = os.getpid()
 
@@ -42,16 +46,22 @@ HERE = os.getpid()
 async def test_a_hog_dies_at_its_wall_alone_and_soon(stable: WalledStable) -> None:
     neighbour = stable.start(*QUIET, run="neighbour", limit_bytes=64 * MIB)
     await stable.hear(Started, neighbour)
-    hog = stable.start(*HOG, run="hog", limit_bytes=64 * MIB)
+    took = [await _dies_at_its_wall(stable, f"hog-{n}") for n in range(TRIES)]
+    assert min(took) < DEAD_WITHIN_S, took
+    assert stable.of(Exited, neighbour) == []
+    assert neighbour in stable.driver.used_bytes()
+
+
+async def _dies_at_its_wall(stable: WalledStable, run: str) -> float:
+    hog = stable.start(*HOG, run=run, limit_bytes=64 * MIB)
     await stable.hear(Started, hog)
     began = time.monotonic()
     ended = (await stable.hear(Exited, hog)).exit
-    assert time.monotonic() - began < SOON_S
+    took = time.monotonic() - began
     assert ended.oom and not ended.fleet_oom
     assert ended.victim is not None and "dd" in ended.victim
     assert ended.peak_bytes is not None and 56 * MIB < ended.peak_bytes <= 64 * MIB
-    assert stable.of(Exited, neighbour) == []
-    assert neighbour in stable.driver.used_bytes()
+    return took
 
 
 @within_walls()
@@ -68,6 +78,7 @@ async def test_walls_are_what_was_asked_for_and_swap_is_none(stable: WalledStabl
         assert number(read_or_empty(f"{group.path}/pids.max")) == 33
     else:
         assert number(read_or_empty(f"{group.path}/memory.limit_in_bytes")) == 64 * MIB
+        _may_not_swap_on_v1(group)
         assert number(read_or_empty(f"{group.directories['pids']}/pids.max")) == 33
         quota = read_or_empty(f"{group.directories['cpu']}/cpu.cfs_quota_us")
         assert number(quota) == 50000
@@ -75,6 +86,18 @@ async def test_walls_are_what_was_asked_for_and_swap_is_none(stable: WalledStabl
     assert stable.driver.cpu_limits() == {attempt: 0.5}
     (pid,) = stable.walls.pids(attempt)
     assert read_or_empty(f"/proc/{pid}/oom_score_adj").strip() == "500"
+
+
+def _may_not_swap_on_v1(group: Group1) -> None:
+    """Where the kernel counts swap, memory and swap together have the same wall. Where not, it is
+    only told to take none, and that this is no wall is said."""
+    both = read_or_empty(f"{group.path}/memory.memsw.limit_in_bytes")
+    if both:
+        assert number(both) == 64 * MIB
+    else:
+        assert number(read_or_empty(f"{group.path}/memory.swappiness")) == 0
+    assert ("swap" in group.missing()) is not bool(both)
+    assert table(read_or_empty(f"{group.path}/memory.stat")).get("total_swap", 0) == 0
 
 
 @within_walls()
@@ -143,14 +166,20 @@ async def test_one_that_lives_on_at_its_wall_of_processes_is_noticed(stable: Wal
 async def test_fifteen_processes_some_in_new_sessions_are_gone_at_once(
     stable: WalledStable,
 ) -> None:
+    took = [await _fifteen_are_gone(stable, f"many-{n}") for n in range(TRIES)]
+    assert min(took) < GONE_WITHIN_S, took
+
+
+async def _fifteen_are_gone(stable: WalledStable, run: str) -> float:
     script = "for i in 1 2 3 4 5 6 7; do setsid sleep 60 & sleep 60 & done; wait"
-    attempt = stable.start("sh", "-c", script, limit_bytes=64 * MIB)
+    attempt = stable.start("sh", "-c", script, run=run, limit_bytes=64 * MIB)
     await stable.until(lambda: stable.driver.processes().get(attempt) == 15)
     began = time.monotonic()
     stable.driver.kill(attempt, CANCELLED)
-    await stable.until(lambda: not stable.walls.pids(attempt))
-    assert time.monotonic() - began < SOON_S
+    await stable.until(lambda: not stable.group(attempt).pids())
+    took = time.monotonic() - began
     await stable.hear(Exited, attempt)
+    return took
 
 
 class DiesOfIt(CgroupContainment):
@@ -183,15 +212,14 @@ async def test_why_it_was_struck_outlives_a_daemon_that_dies_as_it_strikes(
 
 @within_walls(wall_bytes=200 * MIB)
 async def test_at_the_fleets_wall_the_kernel_chooses_as_we_would(stable: WalledStable) -> None:
-    """Each at 80 % of it, and each well within its own wall."""
-    fill = f"x = bytearray({160} << 20); import time; time.sleep(60)"
-    small = "x = bytearray(80 << 20); print('there', flush=True); import time; time.sleep(60)"
+    """Each wants 80 % of it, and is well within its own wall."""
+    fill = "x = bytearray(160 << 20); import time; time.sleep(60)"
     urgent = stable.start(
         *(*PYTHON, "-c", fill), run="urgent", limit_bytes=190 * MIB, priority=Priority.HIGH
     )
     await stable.look_until(lambda: stable.driver.used_bytes().get(urgent, 0) > 150 * MIB)
     low = stable.start(
-        *(*PYTHON, "-c", small), run="low", limit_bytes=190 * MIB, priority=Priority.LOW
+        *(*PYTHON, "-c", fill), run="low", limit_bytes=190 * MIB, priority=Priority.LOW
     )
     ended = (await stable.hear(Exited, low, within_s=20)).exit
     assert ended.fleet_oom and not ended.oom and ended.signal == signal.SIGKILL
