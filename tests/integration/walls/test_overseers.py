@@ -1,0 +1,75 @@
+"""Daemon and keeper stand outside the wall that they put around the fleet, and are the last whom
+the kernel would take; tests/vm runs this too."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from paddock.cgroups.files import number, read_or_empty
+from paddock.cgroups.mounts import directories_of
+from paddock.cgroups.v1 import Group1
+from paddock.cgroups.v2 import Group2
+from paddock.daemon.birth import OOM_SCORE_ADJ
+from paddock.drivers.attempts import attempt_of
+from paddock.drivers.local.containment.choosing import read_home
+from paddock.drivers.local.keeper.birth import OWN_OOM_SCORE_ADJ
+from tests.kit.house import House, a_house
+from tests.kit.waiting import until
+
+WITHIN_S = 120.0  # in a guest whose host is busy, too
+CALM = 500  # of an agent of usual priority
+
+
+def score(pid: int | str) -> int | None:
+    return number(read_or_empty(f"/proc/{pid}/oom_score_adj"))
+
+
+def may_be_spared() -> bool:
+    """For less than one was born with it takes CAP_SYS_RESOURCE, which root may lack."""
+    words = ["sh", "-c", f"echo {OOM_SCORE_ADJ} >/proc/self/oom_score_adj"]
+    return subprocess.run(words, check=False, capture_output=True).returncode == 0
+
+
+def agents_of(group: Group1 | Group2) -> list[int]:
+    return [
+        pid for name in group.children() if attempt_of(name) for pid in group.child(name).pids()
+    ]
+
+
+@pytest.mark.timeout(300)
+def test_daemon_and_keeper_live_outside_the_fleets_wall_and_die_last(tmp_path: Path) -> None:
+    with a_house(tmp_path) as house:
+        until(lambda: house.paddock("daemon", "start").returncode == 0, within_s=WITHIN_S)
+        home = read_home(house.places.keeper)
+        if home is None:
+            pytest.skip("this machine has no cgroups for us")
+        assert house.paddock("submit", "--", "sleep", "60").returncode == 0
+        (agent,) = until(lambda: agents_of(home.fleet), within_s=WITHIN_S)
+        daemon, keeper = overseers(house)
+        for pid in (daemon, keeper):
+            assert pid in home.supervisor.pids(), house.log()
+            assert not is_below(pid, home.fleet)
+        assert is_below(agent, home.fleet)
+        assert score(agent) == CALM
+        spared = (OOM_SCORE_ADJ, OWN_OOM_SCORE_ADJ)
+        own = score("self")
+        assert (score(daemon), score(keeper)) == (spared if may_be_spared() else (own, own))
+        assert max(spared) < CALM and own is not None and own < CALM
+
+
+def overseers(house: House) -> tuple[int, int]:
+    found = house.daemon()
+    return found["pid"], found["keeper_pid"]
+
+
+def is_below(pid: int, group: Group1 | Group2) -> bool:
+    """In any of its trees."""
+    walls = group.directories.values() if isinstance(group, Group1) else [group.path]
+    return any(
+        f"{where}/".startswith(f"{wall}/")
+        for where in directories_of(pid).values()
+        for wall in walls
+    )
