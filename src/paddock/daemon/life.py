@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -136,6 +136,7 @@ class _Daemon:
         self.observing = Observing(self.supervisor, self.output, places, grounds=self.grounds)
         self.cluster = ClusterLine(self.supervisor, self.drivers, places, self.output)
         self.tasks: list[asyncio.Task[None]] = []
+        self._cleared: Callable[[], Awaitable[None]] | None = None  # of containers
 
     def _witness(self) -> Witness:
         fleet, tell = self.supervisor.fleet, self.supervisor.post
@@ -213,6 +214,7 @@ class _Daemon:
             return
         self.drivers["container"] = driver
         driver.capture = self.output.intake
+        self._cleared = driver.cleared
         stack.callback(driver.close)
 
     async def _unless_over(self, work: Coroutine[Any, Any, None]) -> None:
@@ -306,6 +308,8 @@ class _Daemon:
             await self._end_agents()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self.supervisor.settled(), SETTLE_S)
+            if self._cleared is not None:
+                await asyncio.wait_for(self._cleared(), SETTLE_S)
         log.info("stops; %d agents go on", len(self.supervisor.fleet.live))
 
     async def _first_end(self, *others: asyncio.Future[Any]) -> None:

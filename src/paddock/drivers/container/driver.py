@@ -71,7 +71,7 @@ class ContainerDriver:
         self._used = used_file(state)
         self._lives: dict[Attempt, Life] = {}
         self._leftovers: dict[Attempt, asyncio.Task[None]] = {}
-        self._deeds = Deeds()
+        self._deeds, self._clearances = Deeds(), Deeds()
         self._pressing = Pressing(engine)
         # The agent may be another user.
         self._checkpoints = Checkpoints[Life](
@@ -111,6 +111,7 @@ class ContainerDriver:
     def close(self) -> None:
         """Agents go on; from now on the holder moves their output."""
         self._deeds.cancel()
+        self._clearances.cancel()
         for life in self._lives.values():
             life.phase = Phase.OVER  # for us: what is still in a timer finds nothing to tell
             life.untie()
@@ -126,6 +127,12 @@ class ContainerDriver:
     async def settled(self) -> None:
         """Until nothing that was asked of the engine is under way."""
         await self._deeds.settled()
+        await self._clearances.settled()
+
+    async def cleared(self) -> None:
+        """Until what has ended is cleared away. What is left lies there until the next daemon, and
+        the holder lives as long."""
+        await self._clearances.settled()
 
     @property
     def guarantees(self) -> Guarantees:
@@ -331,7 +338,7 @@ class ContainerDriver:
 
     def _clear_away(self, life: Life) -> None:
         if self._lives.pop(life.attempt, None) is not None:
-            self._deeds.do(self._clearing.discard, life.attempt, life.box)
+            self._clearances.do(self._clearing.discard, life.attempt, life.box)
 
     def _alive(self, attempt: Attempt) -> Life | None:
         """Whose main process has begun and not ended, as far as is known."""
