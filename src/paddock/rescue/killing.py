@@ -10,9 +10,9 @@ from collections.abc import Callable, Collection, Sequence
 from paddock.cgroups.group import Group
 from paddock.cgroups.v2 import kill_each
 from paddock.drivers.local.keeper.members import STOPPED_STATES, Process, look_at, send
+from paddock.drivers.local.release import release
 
 from .agents import Agent, Yard
-from .release import release
 
 GRACE_S = 10.0
 GONE_WITHIN_S = 5.0

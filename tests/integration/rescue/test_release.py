@@ -7,7 +7,7 @@ import signal
 
 from paddock.cgroups.use import held_bytes
 from paddock.cgroups.v1 import Group1
-from paddock.rescue.release import release
+from paddock.drivers.local.release import release
 from tests.integration.rescue.pen import Pen
 
 MIB = 2**20

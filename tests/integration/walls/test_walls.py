@@ -182,6 +182,21 @@ async def _fifteen_are_gone(stable: WalledStable, run: str) -> float:
     return took
 
 
+released: list[int] = []
+
+
+@within_walls(release=released.extend)
+async def test_what_the_struck_held_is_taken_back_and_not_waited_for(stable: WalledStable) -> None:
+    """Beside busy agents it would come back only when its turn on a core comes."""
+    released.clear()
+    attempt = stable.start(*QUIET, limit_bytes=64 * MIB)
+    await stable.hear(Started, attempt)
+    (pid,) = stable.walls.pids(attempt)
+    stable.driver.kill(attempt, CANCELLED)
+    await stable.hear(Exited, attempt)
+    assert released == [pid]
+
+
 class DiesOfIt(CgroupContainment):
     """A daemon that is killed in the moment in which it has struck; here, one in a fork."""
 

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import errno
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from paddock.cgroups.files import write
@@ -25,11 +25,14 @@ from paddock.drivers.attempts import OOM_SCORES, attempt_of, name_of
 from paddock.drivers.dwell import DWELL_S
 from paddock.drivers.local.containment import Place
 from paddock.drivers.local.containment.leaf import Leaf
+from paddock.drivers.local.release import release
 from paddock.drivers.victims import KernelLog
 from paddock.drivers.watched import Notice, Toll
 from paddock.ports import Guarantees
 
 LOWER_WALL_SLACK: Final = 16 << 20
+
+Release = Callable[[Collection[int]], object]
 
 log = logging.getLogger("paddock.walls")
 
@@ -57,8 +60,8 @@ def _unheld(lacks: Collection[str], *, version: int) -> frozenset[str]:
 
 
 class CgroupContainment:
-    def __init__(self, home: Home, *, dwell_s: float = DWELL_S) -> None:
-        self._dwell_s = dwell_s
+    def __init__(self, home: Home, *, dwell_s: float = DWELL_S, release: Release = release) -> None:
+        self._dwell_s, self._release = dwell_s, release
         self._fleet = home.fleet
         self._leaves: dict[Attempt, Leaf] = {}
         self._leftovers: dict[str, Group] = {}
@@ -194,11 +197,19 @@ class CgroupContainment:
         if leaf is None:
             return False
         try:
+            struck = leaf.pids()
             leaf.group.kill()
         except OSError as error:
             log.error("%s could not be killed: %s", leaf.group.path, error)
             return False
+        self._take_back(struck)
         return True
+
+    def _take_back(self, struck: list[int]) -> None:
+        """Their memory, without waiting for their turn on a core; in a thread, as it takes as long
+        as it takes. Without a loop we are no daemon, and in no hurry."""
+        with contextlib.suppress(RuntimeError):
+            asyncio.get_running_loop().run_in_executor(None, self._release, struck)
 
     def freeze(self, attempt: Attempt, *, reclaim: bool) -> bool:
         leaf = self._leaves.get(attempt)
