@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,7 +54,8 @@ def is_running(house: House, run: str) -> bool:
 @pytest.mark.usefixtures("_the_clock_is_put_right")
 def test_a_clock_that_is_set_by_an_hour_ends_nobody_early_or_late(tmp_path: Path) -> None:
     with a_house(tmp_path, config=CONFIG) as house:
-        until(lambda: house.paddock("daemon", "start").returncode == 0, within_s=PATIENCE_S)
+        start = functools.partial(house.paddock, "daemon", "start", within_s=PATIENCE_S)
+        until(lambda: start().returncode == 0, within_s=PATIENCE_S)
         lasting = begin(house, "lasting", "sleep 1200", timeout_s=LASTING_S)
         for number, step_s in enumerate((HOUR_S, -2 * HOUR_S, HOUR_S)):
             _ends_in_time(house, f"{number}", step_s)
