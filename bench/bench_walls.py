@@ -44,6 +44,7 @@ AGENTS = (300, 1000)
 WALLS = Walls(limit_bytes=64 << 20, pids=64)
 MANY = 15
 REPORT = Path("/run/guest/walls.json")
+BUSYBOX = "/run/busybox"
 
 Figures = dict[str, Any]
 
@@ -143,8 +144,7 @@ def written_s() -> float:
 
 
 def kill_s(walls: CgroupContainment, group: Group, n: int) -> float:
-    script = "for i in 1 2 3 4 5 6 7; do setsid sleep 60 & sleep 60 & done; wait"
-    attempt, main = started(walls, f"many{n}", "sh", "-c", script)
+    attempt, main = started(walls, f"many{n}", *crowd())
     while len(walls.pids(attempt)) < MANY:
         time.sleep(0.005)
     with empty(group) as wait_until_it_is:
@@ -156,6 +156,14 @@ def kill_s(walls: CgroupContainment, group: Group, n: int) -> float:
     main.wait()
     walls.remove(attempt)
     return took
+
+
+def crowd() -> list[str]:
+    """In the guest of a program that lies in memory: its other files come over 9p, and each that a
+    dying process closes is a question to the host. With such, 15 took 72 ms instead of 30."""
+    box = f"{BUSYBOX} " if os.environ.get("PADDOCK_GUEST") else ""
+    script = f"for i in 1 2 3 4 5 6 7; do {box}setsid {box}sleep 60 & {box}sleep 60 & done; wait"
+    return [*box.split(), "sh", "-c", script]
 
 
 @contextmanager
