@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
@@ -61,6 +62,13 @@ class SkipCounter:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell's `&` has them ignored, and whatever a test starts would never hear a Ctrl-C.
+    for number, usual in (
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGQUIT, signal.SIG_DFL),
+    ):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(SkipCounter(), "skip-counter")
 

@@ -50,7 +50,9 @@ def test_a_new_store_leaves_running_agents_and_all_output_alone(house: House) ->
     house.start()
     (old,) = house.submit(shell("old", "echo kept")).runs
     house.ended([old.id])
-    (lives,) = house.submit(shell("lives", "echo one; sleep 15; echo two")).runs
+    go = house.home / "go"
+    script = f"echo one; until [ -e {go} ]; do sleep 0.1; done; echo two"
+    (lives,) = house.submit(shell("lives", script)).runs
     until(lambda: is_running(house, lives.id), within_s=10)
     for _ in range(3):  # a higher epoch than a new store knows
         house.kill_daemon()
@@ -61,6 +63,7 @@ def test_a_new_store_leaves_running_agents_and_all_output_alone(house: House) ->
     house.start()
     assert house.told("ls", "--all") == []
     assert leaks.marked(lives.id)
+    go.touch()
     until(lambda: not leaks.marked(lives.id), within_s=30)
     for run, text in ((old, b"kept\n"), (lives, b"one\ntwo\n")):
         log = house.places.output / run.id / "1.log"

@@ -24,7 +24,9 @@ from tests.kit.waiting import until
 
 def test_sigterm_stops_the_daemon_and_leaves_its_agents(house: House) -> None:
     house.start()
-    (taken,) = house.submit(shell("a", "echo one; sleep 2; echo two; exit 5")).runs
+    go = house.home / "go"
+    script = f"echo one; until [ -e {go} ]; do sleep 0.1; done; echo two; exit 5"
+    (taken,) = house.submit(shell("a", script)).runs
     until(lambda: is_running(house, taken.id), within_s=10)
     pid = house.daemon()["pid"]
     os.kill(pid, signal.SIGTERM)
@@ -32,6 +34,8 @@ def test_sigterm_stops_the_daemon_and_leaves_its_agents(house: House) -> None:
     assert leaks.marked(taken.id)
     time.sleep(1.5)  # the keeper would have brought back one that died
     assert house.paddock("daemon", "status").returncode == 69
+    go.touch()
+    until(lambda: not leaks.marked(taken.id), within_s=30)
     house.start()
     (view,) = house.ended([taken.id])
     assert view.exit_code == 5
