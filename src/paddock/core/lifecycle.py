@@ -325,6 +325,8 @@ def _counted(run: Run, verdict: Verdict) -> Run:
             return replace(run, losses=run.losses + 1)
         case Outcome.FAILED | Outcome.SPAWN_FAILED | Outcome.MEMORY_LIMIT_EXCEEDED:
             return replace(run, failures=run.failures + 1, laters=0)
+        case Outcome.TIMEOUT_EXCEEDED if run.spec.steps:
+            return replace(run, failures=run.failures + 1, laters=0)
         case _:
             return run
 

@@ -174,6 +174,32 @@ def test_a_retry_goes_on_where_it_failed_and_from_the_start_when_asked(house: Ho
     assert (ended.attempt, house.output(whole["id"])) == (2, b"one\n")
 
 
+def test_one_that_took_too_long_goes_on_at_the_step_that_was_not_done(house: House) -> None:
+    """By `paddock retry`, as it had no retries of its own."""
+    house.start()
+    slow = "echo two $PADDOCK_STEP_MAYBE_DONE; test -e ok || sleep 60"
+    steps = (step("one", "echo one >> done"), step("two", slow), step("three", "cat done"))
+    (taken,) = house.submit(in_steps(*steps, timeout_s=4.0)).runs
+    (late,) = house.ended([taken.id])
+    assert (late.outcome, late.steps_done, late.step) == ("timeout_exceeded", 1, "two")
+    assert late.attempt == 2
+    (house.home / "ok").touch()
+    again = house.told("retry", "--timeout", "60s", taken.id)["id"]
+    (ended,) = house.ended([again])
+    assert (ended.outcome, ended.attempt, ended.steps_done) == ("succeeded", 2, 3)
+    assert house.output(again) == b"two\none\n", "step one is done once, and step two not doubted"
+
+
+def test_one_that_took_too_long_goes_on_by_itself_where_it_has_retries(house: House) -> None:
+    house.start()
+    slow = 'echo two $PADDOCK_RESUME; test -n "$PADDOCK_RESUME" || sleep 60'
+    steps = (step("one", "echo one"), step("two", slow))
+    (taken,) = house.submit(in_steps(*steps, timeout_s=4.0, retries=1)).runs
+    (ended,) = house.ended([taken.id])
+    assert (ended.outcome, ended.attempt, ended.steps_done) == ("succeeded", 3, 2)
+    assert house.output(taken.id) == b"one\ntwo\ntwo 1\n"
+
+
 def test_a_retry_goes_on_in_what_the_steps_before_left_in_the_workspace(
     house: House, tmp_path: Path
 ) -> None:
