@@ -114,6 +114,9 @@ class PeerProtocol(HttpToolsProtocol):
             self._take = None  # these have to show a token
         if hasattr(transport, "max_size"):
             transport.max_size = READ_BYTES
+        # Nothing more is made for one that has not taken the last: with the usual 64 KiB each, a
+        # thousand readers that stand still would hold 64 MiB.
+        cast(asyncio.Transport, transport).set_write_buffer_limits(high=0)
         joined = _Joined(cast(asyncio.Transport, transport))
         super().connection_made(cast(asyncio.Transport, joined))
 

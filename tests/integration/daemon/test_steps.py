@@ -16,7 +16,7 @@ import pytest
 
 from paddock.wire.run_request import RunRequest, Step
 from paddock.wire.views import RunView
-from tests.kit import leaks
+from tests.kit import leaks, striking
 from tests.kit.house import House, a_house, is_running, patiently, shell
 from tests.kit.waiting import until
 
@@ -118,6 +118,27 @@ def test_killed_at_any_moment_every_step_is_done_once_and_in_order(house: House)
     assert view(house, taken.id).outcome == "succeeded"
     assert (house.home / "done").read_text(encoding="ascii").split() == names
     assert kills >= 3
+
+
+@pytest.mark.parametrize("point", ["exit", "commit", "kept", "next-step", "started"])
+def test_killed_between_two_steps_both_are_done_once(house: House, point: str) -> None:
+    """The kill is aimed: from the moment the first is known to have ended until the second runs."""
+    striking.plant(house)
+    house.start()
+    wait = "echo one >> done; while [ ! -e go ]; do sleep 0.02; done"
+    two = "echo two $PADDOCK_STEP_MAYBE_DONE >> done"
+    (taken,) = house.submit(in_steps(step("one", wait), step("two", two))).runs
+    until((house.home / "done").exists, within_s=20)
+    until(lambda: view(house, taken.id).state == "running", within_s=20)
+    striking.arm(house, point)
+    (house.home / "go").touch()
+    (ended,) = house.ended([taken.id])
+    assert striking.struck(house) == [point]
+    assert house.daemon()["epoch"] == 2
+    assert (ended.outcome, ended.attempt) == ("succeeded", 2)
+    assert (house.home / "done").read_text(encoding="ascii").split() == ["one", "two"]
+    with house.client() as client:
+        assert [(each.step, each.attempt) for each in client.steps(taken.id)] == [(1, 1), (2, 2)]
 
 
 def test_after_a_reboot_the_step_that_was_under_way_is_told_that_it_may_be_done(
