@@ -14,7 +14,12 @@ LACKS, AGAIN = May.LACK_ROOM, May.RUN_AGAIN
 FAULTS: tuple[Fault, ...] = (
     Fault("kill-daemon", "SIGKILL of the daemon, one to three times", do=on_processes.kill_daemon),
     *(
-        Fault(f"kill-in-{point}", f"… as {about}", do=on_processes.kill_in(point), alone=True)
+        Fault(
+            f"kill-in-{point}",
+            f"SIGKILL of the daemon when {about}",
+            do=on_processes.kill_in(point),
+            alone=True,
+        )
         for point, about in striking.POINTS.items()
     ),
     Fault("stop-daemon", "SIGTERM of the daemon", do=on_processes.stop_daemon),

@@ -18,6 +18,7 @@ from tests.chaos.planted import PLANTED
 from tests.chaos.report import BEGIN, END, report_of, write_json, write_page
 from tests.chaos.side_by_side import play_beside
 from tests.chaos.table import AIMED, FAULTS, MANY, NAMES, dealt, fits, whole_deck
+from tests.kit.striking import POINTS
 
 PROJECT = Path(__file__).parents[2]
 QUICKLY_FOUND = ("lost-byte", "wrong-code")  # by their first round
@@ -55,10 +56,12 @@ def test_every_fault_once_and_no_invariant_is_violated(kept: Path) -> None:
 
 @pytest.mark.timeout(300)
 def test_the_daemon_killed_in_every_round_loses_nothing(kept: Path) -> None:
-    done, found = campaign(kept, "--only", "kill-daemon", "--rounds", "5", "--seed", "11")
+    """Six rounds, or as many as are begun within a minute."""
+    words = ("--only", "kill-daemon", "--rounds", "6", "--minutes", "1", "--seed", "11")
+    done, found = campaign(kept, *words)
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-5_000:]
     tried = found["faults"]["kill-daemon"]
-    assert tried["rounds"] == 5 and tried["not_done"] < 5
+    assert tried["rounds"] > tried["not_done"]
 
 
 @pytest.mark.timeout(300)
@@ -80,6 +83,12 @@ def test_a_round_has_the_same_faults_whenever_it_is_played() -> None:
     assert {len(hand) for hand in hands} == set(MANY)
     for hand in hands:
         assert hand and all(fits(one, hand[:n]) for n, one in enumerate(hand))
+
+
+def test_the_page_tells_where_kills_are_aimed() -> None:
+    page = (PROJECT / "docs/explain/reliability.md").read_text(encoding="utf-8")
+    for point, about in POINTS.items():
+        assert f"| `kill-in-{point}` | {about} |" in page
 
 
 def test_the_whole_deck_has_each_fault_once() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from paddock.host.memory import read_memory
 from tests.kit.house import House, a_house
 
 PROJECT = Path(__file__).parents[3]
@@ -28,17 +27,19 @@ OUTCOMES = {
 }
 
 
-def config() -> str:
+def config(total_bytes: int) -> str:
     """As the script writes it: so it is the script that is tested."""
     found = re.search(r"<<CONFIG\n(.*?)\nCONFIG\n", SCRIPT, re.DOTALL)
     assert found is not None and RESERVE in found[1]
-    reserve = read_memory().total_bytes // 1048576 - 1536
-    return found[1].replace(RESERVE, str(reserve)) + "\n"
+    return found[1].replace(RESERVE, str(total_bytes // 1048576 - 1536)) + "\n"
 
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
-    with a_house(tmp_path, config=config()) as house:
+    with a_house(tmp_path) as house:
+        file = tmp_path / "config/paddock/config.yaml"
+        file.parent.mkdir(parents=True)
+        file.write_text(config(house.told("capacity")["total_bytes"]), encoding="utf-8")
         yield house
 
 
