@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from paddock.api import accepting
+from paddock.api import accepting, holding
+from paddock.api.holding import Purse
 from paddock.client import Client, Trouble
 from paddock.core.run import Attempt
 from tests.kit.desk import ServedDesk, a_desk, an_agent
@@ -207,14 +208,67 @@ def test_readers_that_do_not_read_go_when_too_much_is_pending(
     desk: ServedDesk, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("paddock.api.connecting.STALLED_S", 0.2)
-    monkeypatch.setattr("paddock.api.connecting.MUCH", 500_000)
+    monkeypatch.setattr("paddock.api.connecting.MUCH", 100_000)
     _loud(desk, client, 3_000_000)
     with ExitStack() as stack:
         for _ in range(12):
             _unread_log(desk, stack)
         until(lambda: _open(desk) < 12)
-        until(lambda: _pending(desk) <= 500_000)
-        assert _open(desk) > 2
+        until(lambda: _pending(desk) <= 100_000)
+        assert _open(desk) > 1
+
+
+@pytest.mark.parametrize("follow", ["", "?follow=true"])
+def test_all_readers_together_hold_no_more_than_is_meant_for_them(
+    desk: ServedDesk, client: Client, monkeypatch: pytest.MonkeyPatch, follow: str
+) -> None:
+    """Nobody reads: what waits for each is its share. (And the next piece, in our hands.)"""
+    readers, held = 200, 10 << 20
+    monkeypatch.setattr(desk.server._desk, "purse", Purse(held))  # noqa: SLF001
+    _loud(desk, client, 3_000_000)
+    with ExitStack() as stack:
+        for _ in range(readers):
+            line = stack.enter_context(connect(desk.places.socket))
+            line.sendall(f"GET /v1/runs/loud/log{follow} HTTP/1.1\r\nHost: l\r\n\r\n".encode())
+            assert line.recv(10)
+        until(lambda: _that_wait(desk) == readers)
+        time.sleep(0.3)
+        assert 0 < _pending(desk) <= (held - _set_aside()) // 2 + readers * holding.RECORD_BYTES
+        with desk.client() as another:
+            assert sum(map(len, another.log("loud"))) == 3_000_000, "whoever reads gets everything"
+    purse = desk.server._desk.purse  # noqa: SLF001
+    until(lambda: desk.now(purse.largest_piece) == Purse(held).largest_piece())
+
+
+def _set_aside() -> int:
+    return holding.PIECES * holding.RECORD_BYTES * holding.MOST_READERS
+
+
+def test_as_many_readers_as_there_can_be_hold_no_more_than_is_meant_for_all() -> None:
+    assert holding.MOST_READERS == accepting.MOST_LOCAL + accepting.MOST_TCP
+    purse, held = Purse(), 0
+    with ExitStack() as stack:
+        sizes = []
+        for _ in range(holding.MOST_READERS):
+            share = stack.enter_context(purse.share())
+            share.next_piece()
+            sizes.append(share.next_piece())
+            held += holding.PIECES * sizes[-1]
+        assert holding.PIECE_BYTES == sizes[0] > sizes[-1] == holding.RECORD_BYTES
+        assert sizes == sorted(sizes, reverse=True)
+        assert held <= holding.HELD_BYTES
+        share.set_piece(0)
+        assert share.next_piece() == holding.RECORD_BYTES
+    with purse.share() as share:
+        assert share.next_piece() == holding.PIECE_BYTES, "what they held is free again"
+
+
+def _that_wait(desk: ServedDesk) -> int:
+    def look() -> int:
+        connections: Any = desk.server._state.connections  # noqa: SLF001
+        return sum(each.transport.get_write_buffer_size() > 0 for each in connections)
+
+    return desk.now(look)
 
 
 def test_a_reader_that_does_not_read_makes_room_for_others(

@@ -7,11 +7,14 @@ import json
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from paddock.wire.run_request import RunRequest, Step
 from tests.chaos.fault import NotDone, Undo
 from tests.chaos.scene import LONG_S, Scene, signalled
+from tests.kit import striking
 from tests.kit.house import PADDOCK
 from tests.kit.waiting import until
 
@@ -28,6 +31,30 @@ def kill_daemon(scene: Scene) -> None:
             scene.nudge()  # else the keeper brings it back
     if not killed:
         raise NotDone
+
+
+def kill_in(point: str) -> Callable[[Scene], None]:
+    """The daemon ends itself in the middle of that; a run of our own sees to it that it gets there,
+    and comes to its end all the same."""
+
+    def do(scene: Scene) -> None:
+        house, text = scene.house, f"echo {point}"
+        striking.arm(house, point)
+        if point == "recovery":
+            scene.kill_daemon()
+            scene.nudge()
+        first, last = Step(name="a", command=("sh", "-c", text)), Step(name="b", command=("true",))
+        own = RunRequest(name=f"aim-{point}", steps=(first, last), memory_bytes=32 << 20)
+        (taken,) = house.submit(own).runs
+        (ended,) = house.ended([taken.id], within_s=LONG_S)
+        if striking.is_armed(house, point):
+            striking.disarm(house, point)
+            raise NotDone
+        found = (ended.outcome, ended.attempt, house.output(taken.id))
+        if found != ("succeeded", 2, f"{point}\n".encode()):
+            scene.blame(f"killed in {point}, its run ended as {found}")
+
+    return do
 
 
 def stop_daemon(scene: Scene) -> None:

@@ -10,8 +10,9 @@ import sys
 from dataclasses import dataclass
 from typing import Final
 
+from tests.kit.striking import ONLY_DAEMON
+
 ROUNDS: Final = "10"  # it ends with the first that is found
-ONLY_DAEMON: Final = 'import sys\nif "daemon" in sys.orig_argv and "run" in sys.orig_argv:\n'
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from paddock.client import Client
 from paddock.client.errors import ClientError
 from paddock.drivers.local.keeper.members import look_at, send
 from paddock.drivers.local.keeper_client import KEEPER
-from tests.kit import leaks
+from tests.kit import leaks, striking
 from tests.kit.ceiling import MIB, Ceiling, a_ceiling
 from tests.kit.disks import SmallDisk, a_small_disk
 from tests.kit.house import House, a_house
@@ -149,6 +149,6 @@ def a_scene(directory: Path, *, planted: str = "") -> Iterator[Scene]:
 
 def _give_clock(scene: Scene, planted: str) -> None:
     scene.set_clock(0)
-    text = SET_CLOCK.format(when=os.fspath(scene.when)) + planted
+    text = SET_CLOCK.format(when=os.fspath(scene.when)) + striking.code(scene.house) + planted
     (scene.house.home / "sitecustomize.py").write_text(text, encoding="ascii")
     scene.house.env["PYTHONPATH"] = os.fspath(scene.house.home)

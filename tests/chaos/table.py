@@ -7,11 +7,21 @@ from collections.abc import Sequence
 
 from tests.chaos import bad_agents, on_disk, on_processes, on_store, on_surroundings
 from tests.chaos.fault import Fault, May
+from tests.kit import striking
 
 LOST = May.BE_LOST | May.END_EARLY
 LACKS, AGAIN = May.LACK_ROOM, May.RUN_AGAIN
 FAULTS: tuple[Fault, ...] = (
     Fault("kill-daemon", "SIGKILL of the daemon, one to three times", do=on_processes.kill_daemon),
+    *(
+        Fault(
+            f"kill-in-{point}",
+            f"SIGKILL of the daemon when {about}",
+            do=on_processes.kill_in(point),
+            alone=True,
+        )
+        for point, about in striking.POINTS.items()
+    ),
     Fault("stop-daemon", "SIGTERM of the daemon", do=on_processes.stop_daemon),
     Fault("hang-daemon", "the daemon stands still for a while", do=on_processes.hang_daemon),
     Fault("kill-keeper", "SIGKILL of the keeper", LOST, do=on_processes.kill_keeper),
@@ -42,9 +52,10 @@ FAULTS: tuple[Fault, ...] = (
     Fault("leave-locks", "one that dies with git's locks", agents=bad_agents.leave_locks),
 )
 NAMES = {fault.name: fault for fault in FAULTS}
+AIMED = frozenset(f"kill-in-{point}" for point in striking.POINTS)
 # Whoever is among these, the daemon of the round's end may be another than that of its beginning.
 ENDS_DAEMON = frozenset(
-    {"kill-daemon", "stop-daemon", "kill-both", "read-only", "busy-store", "damaged-store"}
+    {"kill-daemon", "stop-daemon", "kill-both", "read-only", "busy-store", "damaged-store", *AIMED}
 )
 MANY = (1, 2, 3, 4, 4)
 

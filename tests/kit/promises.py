@@ -205,6 +205,7 @@ class Promises:
             assert not (low and fleet.ladder.rung >= Rung.SKIP_LOW), "a low one under pressure"
             assert action.limit_bytes == run.limit_bytes <= policy.wall_bytes
         assert policy.max_agents is None or len(here) <= policy.max_agents, "too many"
+        self._projects_are_kept(started)
         used = sum(self._used.values())
         if policy.admission is Admission.GUARANTEED:
             limits = {run.attempt: _limit(run) for run in here}
@@ -215,6 +216,23 @@ class Promises:
         assert held <= policy.wall_bytes, f"oversold: {held} of {policy.wall_bytes}"
         left = host.available_bytes - (held - used)
         assert left >= policy.free_floor_bytes, f"the host would be left {left}"
+
+    def _projects_are_kept(self, started: list[StartAttempt]) -> None:
+        """After a start no more are at work than its project allows; the newest of it says."""
+        known = [run for run in self.fleet.runs.values() if run.spec.bounds is not None]
+        for run in (self.fleet.runs[action.attempt.run] for action in started):
+            if (bounds := run.spec.bounds) is None:
+                continue
+            own = [one for one in known if one.spec.bounds.project == bounds.project]  # type: ignore[union-attr]
+            newest = max(
+                (one for one in own if not isinstance(one.state, Ended)), key=lambda r: r.sequence
+            )
+            assert newest.spec.bounds is not None
+            most, live = newest.spec.bounds.agents, sum(r.live and not r.spec.away for r in own)
+            assert most is None or live <= most, f"{live} of {bounds.project}, {most} are allowed"
+            if bounds.by_limits:
+                assert isinstance(run.state, Starting)
+                assert run.state.hold.expected_bytes == run.limit_bytes
 
     def _only_the_more_urgent_preempts(self, event: Event) -> None:
         for change in self.fleet.changes:

@@ -16,6 +16,7 @@ from paddock.core.fleet import Change
 from paddock.core.group import Group, GroupFacts
 from paddock.core.heartbeat import Heartbeat
 from paddock.core.run import (
+    Bounds,
     Complexity,
     Ended,
     Exit,
@@ -73,7 +74,7 @@ def any_of(kind: Callable[..., T], **own: st.SearchStrategy[Any]) -> st.SearchSt
 
 HOLDS = any_of(Hold)
 EXITS = any_of(Exit, retry_after_s=TIMEOUTS)
-BY_KIND |= {Hold: HOLDS, Exit | None: st.none() | EXITS}
+BY_KIND |= {Hold: HOLDS, Exit | None: st.none() | EXITS, Bounds | None: st.none() | any_of(Bounds)}
 
 STATES: st.SearchStrategy[State] = st.one_of(
     any_of(Queued), any_of(Starting), any_of(Running), any_of(Stopping), any_of(Ended)

@@ -9,6 +9,7 @@ from paddock.core.events import (
 )
 from paddock.core.policy import Admission, Policy
 from paddock.core.run import (
+    Bounds,
     Exit,
     Priority,
 )
@@ -29,6 +30,12 @@ EXITS = st.one_of(
     st.just(Exit(1, session_lost=True)),
     st.just(Exit(0, oom=True)),
 )
+# One project that changes its mind, and one that does not.
+BOUNDS = (
+    Bounds(project="strict", agents=1, waiting=6),
+    Bounds(project="strict", agents=2, by_limits=True),
+    Bounds(project="mild", agents=2, by_limits=True),
+)
 PICK = st.integers(0, 10_000)
 SPECS = st.builds(
     a_spec,
@@ -39,6 +46,7 @@ SPECS = st.builds(
     steps=st.sampled_from([(), (), ("one", "two"), ("one", "two", "three")]),
     soft_limit_bytes=st.sampled_from([None, None, 2 * GIB]),
     away=st.sampled_from([False, False, False, False, True]),
+    bounds=st.sampled_from([None, None, None, *BOUNDS]),
 )
 HOSTS = st.builds(
     lambda percent, free_gib, stall: Host(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from paddock.core.queue import Entry, Queue
+from paddock.core.queue import Entry, Lane, Queue
 from paddock.core.run import Priority
 
 GROUPS = st.sampled_from(["a", "b", "c"])
+PROJECTS = st.sampled_from(["", "", "p", "q"])
 PRIORITIES = st.sampled_from(Priority)
 AGEING_S = 100.0
 
@@ -20,21 +21,26 @@ class QueueMachine(RuleBasedStateMachine):
         self.waiting: dict[str, tuple[Priority, Entry]] = {}
         self.served: list[tuple[Priority, Entry]] = []
         self.parked: set[str] = set()
+        self.held: set[str] = set()
         self.now = 0.0
         self.count = 0
 
     def some_wait(self) -> bool:
         return bool(self.waiting)
 
-    @rule(group=GROUPS, priority=PRIORITIES, seconds=st.sampled_from([0.0, 30.0, 150.0]))
-    def line_up(self, group: str, priority: Priority, seconds: float) -> None:
+    @rule(
+        lane=st.tuples(GROUPS, PROJECTS),
+        priority=PRIORITIES,
+        seconds=st.sampled_from([0.0, 30.0, 150.0]),
+    )
+    def line_up(self, lane: Lane, priority: Priority, seconds: float) -> None:
         self.now += seconds
         self.count += 1
-        tag = self.queue.new_tag(priority, group=group)
+        tag = self.queue.new_tag(priority, lane=lane)
         assert all(tag > entry.tag for p, entry in self.served if p is priority)
-        own = [e for p, e in self.waiting.values() if p is priority and e.group == group]
+        own = [e for p, e in self.waiting.values() if p is priority and e.lane == lane]
         assert all(tag > entry.tag for entry in own), "first in, first out within a group"
-        self._add(Entry(tag, self.count, f"r{self.count}", group, self.now), priority)
+        self._add(Entry(tag, self.count, f"r{self.count}", lane[0], self.now, lane[1]), priority)
 
     def _add(self, entry: Entry, priority: Priority) -> None:
         self.waiting[entry.run] = (priority, entry)
@@ -51,8 +57,8 @@ class QueueMachine(RuleBasedStateMachine):
         assert self.queue.remove(name, served=served) == entry.tag
         if served:
             self.served.append(found)
-        own = self._group(priority, entry.group)
-        if own and entry < own[0] and entry.group not in self.parked:
+        own = self._lane(priority, entry.lane)
+        if own and entry < own[0] and self._is_open(entry.lane):
             self._come_forward(priority, own[0])
 
     def _come_forward(self, priority: Priority, head: Entry) -> None:
@@ -61,8 +67,11 @@ class QueueMachine(RuleBasedStateMachine):
         if head.tag > turn:
             self.waiting[head.run] = (priority, head._replace(tag=turn))
 
-    def _group(self, priority: Priority, group: str) -> list[Entry]:
-        return [entry for entry in self._level(priority) if entry.group == group]
+    def _lane(self, priority: Priority, lane: Lane) -> list[Entry]:
+        return [entry for entry in self._level(priority) if entry.lane == lane]
+
+    def _is_open(self, lane: Lane) -> bool:
+        return lane[0] not in self.parked and lane[1] not in self.held
 
     @precondition(some_wait)
     @rule()
@@ -80,15 +89,27 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(group=GROUPS, park=st.booleans())
     def park_or_unpark(self, group: str, *, park: bool) -> None:
-        if park:
-            self.queue.park(group)
-            self.parked.add(group)
-        else:
-            self.queue.unpark(group)
-            for priority in Priority if group in self.parked else ():
-                for head in self._group(priority, group)[:1]:
+        were_shut = self._shut()
+        (self.queue.park if park else self.queue.unpark)(group)
+        (self.parked.add if park else self.parked.discard)(group)
+        self._opened(were_shut)
+
+    @rule(project=st.sampled_from(["p", "q"]), hold=st.booleans())
+    def hold_or_release(self, project: str, *, hold: bool) -> None:
+        were_shut = self._shut()
+        (self.queue.hold if hold else self.queue.release)(project)
+        (self.held.add if hold else self.held.discard)(project)
+        self._opened(were_shut)
+
+    def _shut(self) -> set[Lane]:
+        lanes = {entry.lane for _, entry in self.waiting.values()}
+        return {lane for lane in lanes if not self._is_open(lane)}
+
+    def _opened(self, were_shut: set[Lane]) -> None:
+        for priority in Priority:
+            for lane in filter(self._is_open, were_shut):
+                for head in self._lane(priority, lane)[:1]:
                     self._come_forward(priority, head)
-            self.parked.discard(group)
 
     # -- the plain list -------------------------------------------------------------------
 
@@ -98,7 +119,7 @@ class QueueMachine(RuleBasedStateMachine):
     def _in_order(self, above: Priority | None) -> list[str]:
         """Merge the levels: always the head whose key (never below the last) is smallest."""
         levels = {
-            p: [e for e in self._level(p) if e.group not in self.parked]
+            p: [e for e in self._level(p) if self._is_open(e.lane)]
             for p in Priority
             if above is None or p < above
         }
@@ -135,6 +156,10 @@ class QueueMachine(RuleBasedStateMachine):
     def the_parked_are_known(self) -> None:
         for group in ("a", "b", "c"):
             assert self.queue.is_parked(group) == (group in self.parked)
+        for project in ("p", "q"):
+            assert self.queue.is_held(project) == (project in self.held)
+        for run, (_, entry) in self.waiting.items():
+            assert self.queue.may_start(run) == self._is_open(entry.lane)
 
 
 TestQueue = QueueMachine.TestCase

@@ -150,6 +150,10 @@ async def _retry(desk: Desk, body: Again, run: Run) -> Submission:
             await _save(desk, run)
         spec = structs.replace(run.spec, id=new, needs=(), heartbeat=None, **_going_on(run, body))
         spec = _changed(spec, body.otherwise)
+        if (old := spec.bounds) is not None:
+            policy, of = desk.supervisor.fleet.policy, desk.defaults
+            bounds = await desk.aside(lambda: of.bounds_again(old, policy))
+            spec = structs.replace(spec, bounds=bounds)
         environment = r.environment_again(recipe, body.environment)
         if spec.lacks_program:
             missing = await desk.aside(lambda: is_still_missing(recipe, environment))

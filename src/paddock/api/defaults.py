@@ -23,9 +23,12 @@ from paddock.config.layers import (
     settings_of,
     user_file,
 )
+from paddock.config.mistakes import ConfigError
 from paddock.config.policy import RunDefaults, run_defaults
 from paddock.config.preset import Preset
+from paddock.config.project_bounds import bounds_of, unheeded
 from paddock.core.policy import Policy
+from paddock.core.run import Bounds
 from paddock.core.units import format_size
 
 KEPT: Final = 256
@@ -42,6 +45,8 @@ class Given:
     simple_s: float  # the hard timeout of a simple run (RUN-2)
     reduced: str | None  # the limit was made to fit this host: a sentence
     presets: Callable[[], Mapping[str, Preset]]  # read when the first run asks for one
+    bounds: Bounds | None = None  # that the project sets for its own runs
+    unheeded: tuple[str, ...] = ()  # what its file says in vain, a sentence each
 
 
 @dataclass(slots=True)
@@ -84,6 +89,17 @@ class DefaultsOf:
             self._kept.popitem(last=False)
         return given
 
+    def bounds_again(self, old: Bounds | None, policy: Policy) -> Bounds | None:
+        """Of the same project, as its file is today; of one that cannot be read, as they were."""
+        if old is None:
+            return None
+        place = Path(old.project).parent.parent
+        try:
+            found = self.at(str(place), policy, profile=None, said={}).bounds
+        except ConfigError:
+            return old
+        return found if found is not None and found.project == old.project else None
+
 
 def _same_bounds(one: Policy, other: Policy) -> bool:
     if one is other:
@@ -102,7 +118,14 @@ def _given(settings: s.Settings, policy: Policy) -> Given:
             f"runs that say nothing get {format_size(limit)}: the {format_size(asked)} of "
             f"{s.MEMORY_LIMIT.key} would not fit this host"
         )
-    return Given(usual, float(settings[s.AGENT_TIMEOUT]), reduced, lambda: settings.presets)
+    return Given(
+        usual,
+        float(settings[s.AGENT_TIMEOUT]),
+        reduced,
+        lambda: settings.presets,
+        bounds_of(settings),
+        tuple(unheeded(settings)),
+    )
 
 
 def _places(directory: Path) -> tuple[str, ...]:

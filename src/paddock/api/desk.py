@@ -23,6 +23,7 @@ from paddock.workspaces.room import Room
 
 from .bodies import Bodies
 from .defaults import DefaultsOf
+from .holding import Purse
 from .installed import Programs
 from .known import KnownIds, TrustedDirectories
 from .problems import Declined, ambiguous, not_found
@@ -130,6 +131,7 @@ class Desk:
         self.facts = facts
         self.output = output
         self.bodies = Bodies()
+        self.purse = Purse()
         self.told = Told()
         self.defaults = DefaultsOf()
         self.ids = KnownIds(supervisor)

@@ -1,7 +1,7 @@
 """What a run wrote and goes on to write: as plain bytes, or as records that say their place.
 
-A follower is told when there is something; while it reads it holds one piece, the smaller the more
-followers there are.
+A follower is told when there is something. How large the pieces are that a reader gets goes by how
+much is held for all of them (see `holding`).
 """
 
 from __future__ import annotations
@@ -19,11 +19,9 @@ from paddock.wire.log_record import gap_written, written
 from .answering import Stream
 from .asking import Asked
 from .desk import Desk, Output
+from .holding import RECORD_BYTES, Share
 from .problems import bad_request
 
-PIECE_BYTES: Final = 64 * 1024
-RECORD_BYTES: Final = 4 * 1024
-HELD_BYTES: Final = 16 << 20  # by all followers together
 MOST_LINES: Final = 1_000_000
 # After a piece, before the next, for each who follows: so all of them together cost no more than
 # 2,000 looks a second, however often their agents write. After a silence it is sent at once.
@@ -38,7 +36,7 @@ RECORDS: Final = "application/vnd.paddock.log"
 async def log(desk: Desk, asked: Asked) -> Stream:
     run = await desk.find(asked.path["run"])
     begin = await _begin(desk, run, asked)
-    pieces = _follow(desk, run, begin) if asked.flag("follow") else _read(desk, run, begin)
+    pieces = _follow(desk, run, begin) if asked.flag("follow") else _once(desk, run, begin)
     if asked.flag("records"):
         return Stream(_in_records(pieces, begin), RECORDS)
     missing = await desk.aside(lambda: desk.output.missing(run.id), within_s=None)
@@ -89,18 +87,26 @@ def _records(piece: Piece, at: int) -> Iterator[bytes]:
         yield written(piece.at + begin, piece.data[begin : begin + RECORD_BYTES])
 
 
+async def _once(desk: Desk, run: Run, at: int) -> AsyncGenerator[Piece, None]:
+    """What there is by now."""
+    with desk.purse.share() as share:
+        async for piece in _read(desk, run, at, share=share):
+            yield piece
+
+
 async def _read(
-    desk: Desk, run: Run, at: int, *, fresh: bool = False
+    desk: Desk, run: Run, at: int, *, share: Share, fresh: bool = False
 ) -> AsyncGenerator[Piece, None]:
     """What there is, from there to the end. `fresh`: it was read up to there a moment ago, and what
     came since is in the page cache: no disk is waited for."""
     output = desk.output
     while True:
-        most = max(RECORD_BYTES, min(PIECE_BYTES, HELD_BYTES // max(1, output.readers())))
+        most = share.next_piece()
         if fresh:
             piece = output.fresh(run.id, at, most)
         else:
             piece = await desk.aside(_look(output, run.id, at, most), within_s=None)
+        share.set_piece(len(piece.data))
         if piece.data or piece.at > at:
             yield piece
         if piece.is_last:
@@ -115,10 +121,11 @@ def _look(output: Output, run: str, at: int, most: int) -> Callable[[], Piece]:
 async def _follow(desk: Desk, run: Run, at: int) -> AsyncGenerator[Piece, None]:
     """Until the run has ended and all is sent: an end is told when the last byte is there."""
     output, fresh = desk.output, False
-    with output.listening(run.id) as bell, _rung_at_the_end(desk, run, bell):
+    ringing = output.listening(run.id)
+    with ringing as bell, _rung_at_the_end(desk, run, bell), desk.purse.share() as share:
         while True:
             ended, before = _has_ended(desk, run), at
-            async for piece in _read(desk, run, at, fresh=fresh):
+            async for piece in _read(desk, run, at, share=share, fresh=fresh):
                 at = piece.at + len(piece.data)
                 yield piece
             if ended:

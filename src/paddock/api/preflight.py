@@ -57,8 +57,8 @@ def too_many(specs: Sequence[RunSpec], policy: Policy) -> tuple[str, frozenset[s
 def _sentence(level: Sequence[RunSpec], policy: Policy) -> str | None:
     sizes = sorted((spec.limit_bytes for spec in level), reverse=True)
     fitting = sum(1 for held in accumulate(sizes) if held <= policy.wall_bytes)
-    most = policy.max_agents
-    safe = fitting if most is None else min(fitting, most)
+    bounds = (spec.bounds.agents for spec in level if spec.bounds is not None)
+    safe = min(most for most in (fitting, policy.max_agents, *bounds) if most is not None)
     if len(level) < 2 or safe >= len(level):
         return None
     each = format_size(sizes[0]) if sizes[0] == sizes[-1] else f"up to {format_size(sizes[0])}"

@@ -291,6 +291,8 @@ def _spec(
         spec = structs.replace(spec, lacks_program=True)
     if factor != 1.0:
         spec = structs.replace(spec, repository_factor=factor)
+    if given.bounds is not None:
+        spec = structs.replace(spec, bounds=given.bounds)
     return spec, driver
 
 
@@ -340,6 +342,8 @@ async def _needs(desk: Desk, body: Submit, own: Mapping[str, str], plan: Plan) -
 def _preflight(desk: Desk, body: Submit, looked: Looked, plan: Plan) -> None:
     """What is taken differently than asked is said; a strict run is refused instead."""
     plan.notes += looked.seen.notes
+    said = (sentence for given in looked.given.values() for sentence in given.unheeded)
+    plan.notes += dict.fromkeys(said)
     silent = [request for request in body.runs if request.memory_bytes is None]
     for request in silent:
         reduced = looked.given[request.performance_profile].reduced

@@ -153,7 +153,7 @@ def _expected(fleet: Fleet, run: Run) -> int | None:
         return run.state.hold.expected_bytes
     if isinstance(run.state, Ended):
         return None
-    return fleet.demand.typical_bytes(run.spec.group, run.limit_bytes)
+    return fleet.demand.typical_bytes(run.spec.sized_as, run.limit_bytes)
 
 
 def in_order(fleet: Fleet) -> list[Run]:

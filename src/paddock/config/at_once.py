@@ -45,13 +45,13 @@ class CapInWords:
 
 
 def reserve_bytes(settings: Settings, total_bytes: int) -> int:
-    """What the host keeps. Set by a project it is never less than what the size asks for."""
+    """What the host keeps; a project has no say in it."""
     total = nominal_total(total_bytes)
     automatic, asked = host_reserve(total), settings[s.HOST_RESERVE]
     if asked is None:
         return automatic
     if asked <= total - s.AGENT_SIZE.least:
-        return max(asked, automatic) if settings.reserve_at_least_auto else asked
+        return asked
     held = settings.where(s.HOST_RESERVE)
     mistake = Mistake(
         held.at or Place(held.source),

@@ -2,7 +2,7 @@
 
 A profile fills in what no file says: a key written in a file always wins over a profile, whoever
 chose it. Only `max_concurrent_agents` is different, because there a profile is a cap.
-A project's file may make keys of the whole host stricter for its own runs, never looser.
+A project's file may make some keys of the whole host stricter for its own runs, none looser.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from .reading import PROFILE_KEY, Layer, read_layer
 from .settings import (
     BUILT_IN,
     BY_KEY,
-    HOST_RESERVE,
     HOST_WIDE,
     MAX_AGENTS,
+    OF_A_PROJECT,
     SETTINGS,
     Held,
     Settings,
@@ -187,14 +187,17 @@ def _profile_values(name: str, layers: Sequence[Layer]) -> dict[str, Held]:
 
 def _held_back(whole: Settings, base: Settings, mistakes: Mistakes) -> Settings:
     """Keys of the whole host as a project may have them: what is looser is reported, and a profile
-    that the project chose does not loosen them."""
-    held = dict(whole.held)
+    that the project chose does not loosen them. What is the host's alone stays as it is."""
+    held, in_vain = dict(whole.held), {}
     for setting in HOST_WIDE:
         key, mine, theirs = setting.key, whole.held[setting.key], base.held[setting.key]
-        if not _looser(setting.stricter, mine.value, theirs.value):
+        looser = _looser(setting.stricter, mine.value, theirs.value)
+        if not looser and setting in OF_A_PROJECT:
             continue
         held[key] = theirs
-        if mine.explicit and mine.at is not None:
+        if not looser and mine is not theirs and mine.explicit:
+            in_vain[key] = mine
+        if looser and mine.explicit and mine.at is not None:
             show = setting.kind.show
             allowed = (
                 f"{_bound(setting.stricter, show(theirs.value))} (from {theirs.source}): a project "
@@ -204,8 +207,11 @@ def _held_back(whole: Settings, base: Settings, mistakes: Mistakes) -> Settings:
     cap = whole.agents_cap
     if _looser(Stricter.LOWER, cap.value, base.agents_cap.value):
         cap = base.agents_cap
-    automatic = base.held[HOST_RESERVE.key].value is None
-    return replace(whole, held=held, agents_cap=cap, reserve_at_least_auto=automatic)
+    made = {each.key for each in HOST_WIDE if held[each.key].value != base.held[each.key].value}
+    if cap.value != base.agents_cap.value:
+        made.add(MAX_AGENTS.key)
+    stricter = frozenset(made)
+    return replace(whole, held=held, agents_cap=cap, stricter=stricter, in_vain=in_vain)
 
 
 def _looser(stricter: Stricter | None, mine: Any, theirs: Any) -> bool:

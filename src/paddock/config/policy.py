@@ -20,6 +20,7 @@ from paddock.core.units import format_size
 from . import settings as s
 from .at_once import agents_at_once, cap_in_words, notes_on_agents, reserve_bytes
 from .kinds import Share
+from .project_bounds import unheeded
 from .settings import Settings
 from .tool_walls import ToolWall
 
@@ -143,6 +144,7 @@ def run_defaults(settings: Settings, total_bytes: int) -> RunDefaults:
 
 def notes(settings: Settings, total_bytes: int) -> Iterator[str]:
     """What is legal and still not what was asked for: a cap that bites, a limit that cannot fit."""
+    yield from unheeded(settings)
     yield from notes_on_agents(settings, agents_at_once(settings, total_bytes))
     limit = run_defaults(settings, total_bytes).limit_bytes
     if limit < settings[s.MEMORY_LIMIT]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from .preset_reading import built_in
 from .profiles import ABOUT, DEFAULT_PROFILE, PROFILES
-from .settings import HOST_WIDE, SECTIONS, SETTINGS, Setting
+from .settings import HOST_WIDE, OF_A_PROJECT, SECTIONS, SETTINGS, Setting
 
 SECTION_ABOUT: Final = {
     "performance": "Agents at once, times, logs, repositories.",
@@ -99,11 +99,23 @@ _HOST_WIDE: Final = """\
 
 {keys}
 
-These are the daemon's, and come from the user's or the host's file. A project's file can only make
-them stricter, for its own runs: what is looser is reported as a mistake, and a profile that a
-project chooses or changes does not loosen them. All other keys are per run. So is `sandbox.driver`:
-it is among these because a project that says `local` would take its agents out of the container
-that the user asked for.
+These are the daemon's, and come from the user's or the host's file. A project's file cannot make
+them looser: that is reported as a mistake, and a profile that a project chooses or changes does not
+loosen them. Three of them it can make stricter, for its own runs, by itself or by a profile:
+
+- `performance.max_concurrent_agents`: so many of its runs at once. The others of them wait, `why`
+  says for what, and the runs of others pass them by; nobody is stopped for one of them.
+- `queue.depth`: so many of its runs may wait; one more is refused.
+- `queue.admission: guaranteed`: its runs are counted with their full limits.
+
+Runs belong to a project by its file: all that were submitted from below its directory. Each
+remembers what the file said when it was submitted, and the newest of them that has not ended says
+how many run at once. Runs on other machines are not counted.
+
+`sandbox.driver` is per run; it is among these keys because a project that says `local` would take
+its agents out of the container that the user asked for. The others of them are about the memory of
+the whole host. In a project's file they have no effect: `paddock config show`, `paddock config
+check` and every submission say so. All keys that are not named here are per run.
 """
 
 
@@ -193,7 +205,10 @@ def _starter_lines(whose: str) -> Iterator[str]:
 
 
 def _starter_setting(setting: Setting[Any]) -> Iterator[str]:
-    strict = " A project can only make it stricter." if setting.host_wide else ""
+    strict = ""
+    if setting.host_wide:
+        may = setting in OF_A_PROJECT
+        strict = f" A project can {'only make it stricter' if may else 'not set it'}."
     about = f"{setting.about}{strict} Allowed: {setting.kind.allowed}."
     for line in textwrap.wrap(about, 94, break_long_words=False, break_on_hyphens=False):
         yield f"#   # {line}"

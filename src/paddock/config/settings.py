@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar, cast
 
 from paddock.core.units import GIB, MIB, PIB
@@ -339,6 +339,9 @@ SETTINGS: Final[tuple[Setting[Any], ...]] = (
 BY_KEY: Final[Mapping[str, Setting[Any]]] = {setting.key: setting for setting in SETTINGS}
 SECTIONS: Final = tuple(dict.fromkeys(setting.section for setting in SETTINGS))
 HOST_WIDE: Final = tuple(setting for setting in SETTINGS if setting.host_wide)
+# Those that a project can make stricter for its own runs. The others are about the host's memory as
+# a whole, or would put its runs before those of others.
+OF_A_PROJECT: Final = (MAX_AGENTS, QUEUE_DEPTH, ADMISSION, SANDBOX_DRIVER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,8 +363,8 @@ class Settings:
     agents_cap: Held  # the profile's; None: no cap but the safe number
     files: tuple[str, ...] = ()  # those that were read, weakest first
     project_file: str | None = None  # the one of them that may only make host-wide keys stricter
-    # A project's reserve against `auto`: only the host's size tells which of the two is stricter.
-    reserve_at_least_auto: bool = False
+    stricter: frozenset[str] = frozenset()  # host-wide keys that the project made so
+    in_vain: Mapping[str, Held] = field(default_factory=dict)  # those that it wrote and may not
     own_presets: Mapping[str, Preset] | None = None  # with those that ship; None: no file has any
 
     @property

@@ -65,7 +65,7 @@ def _at_step(run: Run) -> str:
 
 def _in_line(fleet: Fleet, run: Run, place: int) -> str:
     at_place = f"at place {place} in the queue"
-    blocked = _held_back(fleet, run.spec.group) or _blocked(fleet, run)
+    blocked = _held_back(fleet, run.spec.group) or _blocked(fleet, run) or _bound(fleet, run)
     if blocked is not None:
         return f"{at_place}: {blocked}"
     limit = fleet.policy.max_agents
@@ -88,6 +88,18 @@ def _all_at_work(policy: Policy) -> str:
     agents = "the one agent allowed is" if limit == 1 else f"all {limit} agents allowed at once are"
     why = "; ".join(part for part in known if part)
     return f"{agents} at work ({why})" if why else f"{agents} at work"
+
+
+def _bound(fleet: Fleet, run: Run) -> str | None:
+    """By its own project."""
+    bounds = run.spec.bounds
+    if bounds is None or not fleet.projects.is_full(bounds.project):
+        return None
+    limit = fleet.projects.agents(bounds.project)
+    agents = "the one agent" if limit == 1 else f"all {limit} agents"
+    verb = "is" if limit == 1 else "are"
+    rule = f"performance.max_concurrent_agents or the profile in {bounds.project}"
+    return f"{agents} that its project allows at once {verb} at work ({rule})"
 
 
 def _kept_for(fleet: Fleet) -> str | None:

@@ -9,20 +9,22 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec.structs import replace
 
 from .actions import Action
 from .admission import Demand, Fit, Newcomer, Sums, fit
 from .breaker import Breaker, Closed, Open, lets_start
+from .change import Change, ForbiddenMove
 from .events import Host
 from .group import Group
 from .heartbeat import Heartbeat
 from .pace import Pace
 from .policy import Admission, Policy
 from .pressure import Ladder, Round
-from .queue import Entry, Queue
+from .projects import Projects
+from .queue import Queue, entry_of
 from .run import (
     ALLOWED_MOVES,
     Attempt,
@@ -40,17 +42,7 @@ from .run import (
 )
 from .timers import Timer, TimerKind, Timers
 
-
-class ForbiddenMove(Exception):
-    """A move that is not in ALLOWED_MOVES: a bug in paddock, never the user's fault."""
-
-
-class Change(NamedTuple):
-    """One state left and one entered: what is remembered, and what the story tells."""
-
-    run: Run
-    before: State | None
-    because: str
+__all__ = ["Change", "Fleet", "ForbiddenMove"]
 
 
 class Fleet:
@@ -69,6 +61,7 @@ class Fleet:
         self.queue = Queue()  # ready runs only
         self.outbound = Queue()  # likewise, of those that will live on other machines
         self.waiting = 0  # all that are Queued, ready or not
+        self.projects = Projects()  # those with bounds of their own
         self.placeless: dict[str, None] = {}  # those of them for whom there was no workspace
         self.demand = Demand(policy.sizing)
         self.groups: dict[str, Group] = {}
@@ -132,9 +125,10 @@ class Fleet:
         available = self.host.available_bytes if self.host is not None else None
         if available is None or self.now - self._looked_at > self.policy.stale_s:
             return None
-        learned = self.demand.sums.learned_limit_bytes or self.demand.learned(run.spec.group)
+        group = run.spec.sized_as
+        learned = self.demand.sums.learned_limit_bytes or self.demand.learned(group)
         held_back = gone is None and not self.may_overcommit(run.priority)
-        one = Newcomer(run.spec.group, run.limit_bytes, by_limits=bool(learned) and held_back)
+        one = Newcomer(group, run.limit_bytes, by_limits=bool(learned) and held_back)
         return fit(self.demand, self.policy, one, available_bytes=available, gone=gone)
 
     def may_overcommit(self, priority: Priority) -> bool:
@@ -169,6 +163,8 @@ class Fleet:
         run = self._tagged(run)
         self.runs[run.id] = run
         self._enter(run)
+        if self.projects.note(None, run, self.queue):
+            self.stir()
         self.changes.append(Change(run, None, because))
 
     def move(self, run: Run, state: State, because: str, **facts: Any) -> Run:
@@ -181,6 +177,8 @@ class Fleet:
         after = self._tagged(self._leave(run, after))
         self.runs[run.id] = after
         self._enter(after, before)
+        if self.projects.note(run, after, self.queue):
+            self.stir()  # others of its project may start, or one of them held the door
         self.changes.append(Change(after, before, because))
         return after
 
@@ -323,7 +321,7 @@ class Fleet:
             return
         model = self.group(run.spec.group).size
         model.limit_bytes = max(model.limit_bytes, limit_bytes)
-        self.demand.enter(run.id, group=run.spec.group, limit_bytes=limit_bytes)
+        self.demand.enter(run.id, group=run.spec.sized_as, limit_bytes=limit_bytes)
 
     def _enter_queue(self, run: Run, state: Queued, before: State | None) -> None:
         self.waiting += 1
@@ -333,8 +331,7 @@ class Fleet:
         for need in state.unmet - known:
             self.dependents.setdefault(need, {})[run.id] = None
         if state.ready:
-            entry = Entry(run.tag, run.sequence, run.id, run.spec.group, run.enqueued_at)
-            self.line_of(run).add(entry, run.priority)
+            self.line_of(run).add(entry_of(run), run.priority)
             if not run.spec.away and self._in_sight(run.id):
                 self.stir()
 
@@ -351,7 +348,7 @@ class Fleet:
         """A run's place is given when it first lines up, and kept from then on."""
         if run.tag or not (isinstance(run.state, Queued) and run.state.ready):
             return run
-        return replace(run, tag=self.line_of(run).new_tag(run.priority, group=run.spec.group))
+        return replace(run, tag=self.line_of(run).new_tag(run.priority, lane=entry_of(run).lane))
 
     def _observe(self, run: Run) -> None:
         since_at = self.live[run.id]

@@ -5,6 +5,7 @@ How many run and what they hold is no part of it: a policy may be lowered under 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from .breaker import lets_start
@@ -15,7 +16,7 @@ from .steps import has_more
 
 def violations(fleet: Fleet) -> list[str]:
     """Empty for a sound fleet; otherwise one line for each thing that is wrong."""
-    found = [*_of_indexes(fleet), *_of_sums(fleet), *_of_time(fleet)]
+    found = [*_of_indexes(fleet), *_of_projects(fleet), *_of_sums(fleet), *_of_time(fleet)]
     for run in fleet.runs.values():
         found += [f"run {run.id}: {problem}" for problem in _of_run(fleet, run)]
     return found
@@ -60,6 +61,21 @@ def _of_indexes(fleet: Fleet) -> Iterator[str]:
         yield f"{len(fleet.live)} are live, {len(fleet.demand)} hold memory"
     if fleet.claimant is not None and fleet.claimant not in fleet.runs:
         yield f"room is being made for {fleet.claimant}, which is unknown"
+
+
+def _of_projects(fleet: Fleet) -> Iterator[str]:
+    live: Counter[str] = Counter()
+    waiting: Counter[str] = Counter()
+    for run in fleet.runs.values():
+        if run.spec.bounds is not None:
+            live[run.spec.bounds.project] += run.live and not run.spec.away
+            waiting[run.spec.bounds.project] += isinstance(run.state, Queued)
+    for project in live.keys() | fleet.projects.names():
+        counted = (fleet.projects.live(project), fleet.projects.waiting(project))
+        if counted != (live[project], waiting[project]):
+            yield f"project {project}: {counted} live and waiting are counted"
+        if fleet.queue.is_held(project) != fleet.projects.is_full(project):
+            yield f"project {project}: the queue and its bounds disagree"
 
 
 def _of_sums(fleet: Fleet) -> Iterator[str]:

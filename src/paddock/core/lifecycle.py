@@ -41,7 +41,7 @@ def start(fleet: Fleet, run: Run) -> None:
     group = run.spec.group
     breaker = breakers.with_probe(fleet.group(group).breaker, run=run.id)
     fleet.set_breaker(group, breaker)
-    hold = Hold(run.limit_bytes, fleet.demand.typical_bytes(group, run.limit_bytes))
+    hold = Hold(run.limit_bytes, fleet.demand.typical_bytes(run.spec.sized_as, run.limit_bytes))
     attempt = Attempt(run.id, run.attempts + 1)
     give_up_at = fleet.now + fleet.policy.timeouts.start_s
     state = Starting(fleet.now, attempt.number, hold, give_up_at)
@@ -324,6 +324,8 @@ def _counted(run: Run, verdict: Verdict) -> Run:
         case Outcome.LOST:
             return replace(run, losses=run.losses + 1)
         case Outcome.FAILED | Outcome.SPAWN_FAILED | Outcome.MEMORY_LIMIT_EXCEEDED:
+            return replace(run, failures=run.failures + 1, laters=0)
+        case Outcome.TIMEOUT_EXCEEDED if run.spec.steps:
             return replace(run, failures=run.failures + 1, laters=0)
         case _:
             return run

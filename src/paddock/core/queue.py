@@ -6,6 +6,9 @@ group alone is first in, first out; a group with a thousand waiting runs cannot 
 five; and since every new tag is above the last one served, no stream of newcomers starves anyone.
 A run that comes back (preempted, retried) keeps its tag, and so its place.
 
+Runs of a project that has bounds of its own take turns as if they were a group of their own: a
+group, as far as it is of one such project, is a lane.
+
 Between priorities the heads are compared by `enqueued_at + ageing * priority`: a fixed virtual
 time, so waiting long enough beats any priority, and nothing is ever re-sorted.
 """
@@ -16,11 +19,15 @@ import heapq
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sortedcontainers import SortedList
 
-from .run import Priority
+from .run import Priority, Run
+
+Lane = tuple[str, str]
+GROUP: Final = 0  # the parts of a lane
+PROJECT: Final = 1
 
 
 class Entry(NamedTuple):
@@ -29,16 +36,24 @@ class Entry(NamedTuple):
     run: str
     group: str
     enqueued_at: float
+    project: str = ""  # that has bounds of its own
+
+    @property
+    def lane(self) -> Lane:
+        return self.group, self.project
 
 
 @dataclass(slots=True)
 class _Level:
     served_tag: int = 0
     entries: SortedList[Entry] = field(default_factory=SortedList)
-    groups: dict[str, SortedList[Entry]] = field(default_factory=dict)
-    # First entry of each group that may start: a parked group costs one removal, not thousands.
+    lanes: dict[Lane, SortedList[Entry]] = field(default_factory=dict)
+    # First entry of each lane that may start: a closed lane costs one removal, not thousands.
     heads: SortedList[Entry] = field(default_factory=SortedList)
-    parked: set[str] = field(default_factory=set)
+    closed: tuple[set[str], set[str]] = field(default_factory=lambda: (set(), set()))
+
+    def is_open(self, lane: Lane) -> bool:
+        return lane[GROUP] not in self.closed[GROUP] and lane[PROJECT] not in self.closed[PROJECT]
 
 
 class Queue:
@@ -57,9 +72,9 @@ class Queue:
     def __contains__(self, run: str) -> bool:
         return run in self._entries
 
-    def new_tag(self, priority: Priority, *, group: str) -> int:
+    def new_tag(self, priority: Priority, *, lane: Lane) -> int:
         level = self._levels[priority]
-        waiting = level.groups.get(group)
+        waiting = level.lanes.get(lane)
         last = waiting[-1].tag if waiting else 0
         return max(level.served_tag, last) + 1
 
@@ -67,10 +82,10 @@ class Queue:
         level = self._levels[priority]
         self._entries[entry.run] = (priority, entry)
         level.entries.add(entry)
-        waiting = level.groups.setdefault(entry.group, SortedList())
+        waiting = level.lanes.setdefault(entry.lane, SortedList())
         old_head = waiting[0] if waiting else None
         waiting.add(entry)
-        if entry.group not in level.parked and waiting[0] is entry:
+        if waiting[0] is entry and level.is_open(entry.lane):
             if old_head is not None:
                 level.heads.remove(old_head)
             level.heads.add(entry)
@@ -82,19 +97,19 @@ class Queue:
         if served:
             self.was_served(priority, tag=entry.tag)
         level.entries.remove(entry)
-        waiting = level.groups[entry.group]
+        waiting = level.lanes[entry.lane]
         was_head = waiting[0] is entry
         waiting.remove(entry)
-        if was_head and entry.group not in level.parked:
+        if was_head and level.is_open(entry.lane):
             level.heads.remove(entry)
             if waiting:
                 level.heads.add(self._next_head(level, waiting, priority))
         if not waiting:
-            del level.groups[entry.group]
+            del level.lanes[entry.lane]
         return entry.tag
 
     def _next_head(self, level: _Level, waiting: SortedList[Entry], priority: Priority) -> Entry:
-        """A group's first is never more than one turn away, also when those before it left."""
+        """A lane's first is never more than one turn away, also when those before it left."""
         head = waiting[0]
         if head.tag <= level.served_tag + 1:
             return head
@@ -111,36 +126,53 @@ class Queue:
 
     def park(self, group: str) -> None:
         """Leave the group's runs in their places, but pass them over (its breaker is open)."""
-        for level in self._levels.values():
-            if group not in level.parked:
-                level.parked.add(group)
-                if group in level.groups:
-                    level.heads.remove(level.groups[group][0])
+        self._pass_over(group, GROUP, on=True)
 
     def unpark(self, group: str) -> None:
+        self._pass_over(group, GROUP, on=False)
+
+    def hold(self, project: str) -> None:
+        """Likewise the project's runs (as many as it allows are at work)."""
+        self._pass_over(project, PROJECT, on=True)
+
+    def release(self, project: str) -> None:
+        self._pass_over(project, PROJECT, on=False)
+
+    def _pass_over(self, name: str, part: int, *, on: bool) -> None:
         for priority, level in self._levels.items():
-            if group in level.parked:
-                level.parked.discard(group)
-                if group in level.groups:
-                    level.heads.add(self._next_head(level, level.groups[group], priority))
+            closed = level.closed[part]
+            if (name in closed) is on:
+                continue
+            lanes = [lane for lane in level.lanes if lane[part] == name]
+            were_open = {lane for lane in lanes if level.is_open(lane)}
+            (closed.add if on else closed.discard)(name)
+            for lane in lanes:
+                waiting = level.lanes[lane]
+                if lane in were_open:
+                    level.heads.remove(waiting[0])
+                elif level.is_open(lane):
+                    level.heads.add(self._next_head(level, waiting, priority))
 
     def may_start(self, run: str) -> bool:
         """In line, and not passed over."""
         if run not in self._entries:
             return False
         priority, entry = self._entries[run]
-        return entry.group not in self._levels[priority].parked
+        return self._levels[priority].is_open(entry.lane)
 
     def surely_behind(self, run: str, places: int) -> bool:
         """Whether at least so many of its own priority come before it, without counting them."""
         priority, entry = self._entries[run]
         level = self._levels[priority]
-        if level.parked:
+        if any(level.closed):
             return False
         return level.entries.bisect_left(entry) >= places
 
     def is_parked(self, group: str) -> bool:
-        return any(group in level.parked for level in self._levels.values())
+        return any(group in level.closed[GROUP] for level in self._levels.values())
+
+    def is_held(self, project: str) -> bool:
+        return any(project in level.closed[PROJECT] for level in self._levels.values())
 
     def in_order(self, *, ageing_s: float, above: Priority | None = None) -> Iterator[str]:
         """Runs that may start, most entitled first; `above` leaves out that priority and lower.
@@ -184,8 +216,15 @@ class Queue:
         return [entries[i].run for i in range(index - 1, max(-1, index - 1 - most), -1)]
 
 
+def entry_of(run: Run) -> Entry:
+    """Bounds are about this host: who lives elsewhere has none."""
+    bounds = None if run.spec.away else run.spec.bounds
+    project = bounds.project if bounds is not None else ""
+    return Entry(run.tag, run.sequence, run.id, run.spec.group, run.enqueued_at, project)
+
+
 def _level_in_order(level: _Level, *, handicap_s: float) -> Iterator[tuple[float, int, Entry]]:
-    """Merge the groups of one priority by (tag, sequence), touching only what is asked for."""
+    """Merge the lanes of one priority by (tag, sequence), touching only what is asked for."""
     heads = iter(level.heads)
     upcoming: Entry | None = next(heads, None)
     opened: list[tuple[Entry, int]] = []
@@ -196,7 +235,7 @@ def _level_in_order(level: _Level, *, handicap_s: float) -> Iterator[tuple[float
             upcoming = next(heads, None)
         else:
             entry, index = heapq.heappop(opened)
-        waiting = level.groups[entry.group]
+        waiting = level.lanes[entry.lane]
         if index + 1 < len(waiting):
             heapq.heappush(opened, (waiting[index + 1], index + 1))
         # heapq.merge wants rising keys: behind an old head a younger one may have an older key.

@@ -86,8 +86,10 @@ def _budget(run: Run, outcome: Outcome, policy: RetryPolicy) -> tuple[int, int]:
             return run.failures, max(policy.spawn_retries, run.spec.retries)
         case Outcome.FAILED | Outcome.MEMORY_LIMIT_EXCEEDED:
             return run.failures, run.spec.retries
+        case Outcome.TIMEOUT_EXCEEDED if run.spec.steps:
+            return run.failures, run.spec.retries  # it goes on where it was, with a whole timeout
         case _:
-            return 0, 0  # cancelled, timed out, done: over
+            return 0, 0  # cancelled, done, or timed out and it would begin anew: over
 
 
 def larger_limit(limit_bytes: int, policy: Policy, *, away: bool = False) -> int | None:

@@ -50,6 +50,15 @@ class Attempt(NamedTuple):
     number: int
 
 
+class Bounds(Struct, frozen=True, kw_only=True):
+    """What a project's own file allows its runs, where that is stricter than the host's rules."""
+
+    project: str  # that file: runs with the same one are counted together
+    agents: int | None = None  # at once
+    waiting: int | None = None
+    by_limits: bool = False  # counted with the full limit, whatever was learned
+
+
 class RunSpec(Struct, frozen=True, kw_only=True):
     """What was asked for, as far as decisions need it; command and environment live elsewhere."""
 
@@ -74,6 +83,12 @@ class RunSpec(Struct, frozen=True, kw_only=True):
     first_in_doubt: bool = False  # and that one may have done this one too
     away: bool = False  # its memory is another machine's: it holds none here
     lacks_program: bool = False  # was not there when it was submitted: nobody is stopped for it
+    bounds: Bounds | None = None  # as they stood when it was submitted
+
+    @property
+    def sized_as(self) -> str:
+        """The group whose sizes admission counts it with; of the empty one nothing is learned."""
+        return "" if self.bounds is not None and self.bounds.by_limits else self.group
 
 
 class Exit(Struct, frozen=True):

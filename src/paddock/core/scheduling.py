@@ -65,7 +65,7 @@ def _start_one(fleet: Fleet) -> bool:
     fleet.door = None
     for run in _in_turn(fleet):
         urgent = run.priority < Priority.NORMAL
-        shape = (run.spec.group, run.limit_bytes, urgent)
+        shape = (run.spec.sized_as, run.limit_bytes, urgent)
         if shape not in failed:
             fits = _fits(fleet, run)
             if fits is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
@@ -75,6 +76,8 @@ def _problem(fleet: Fleet, specs: Sequence[RunSpec], known: Mapping[str, Outcome
             f"the queue is full: {fleet.waiting} of {depth} places are taken and "
             f"{len(specs)} are asked for; wait for some to end, or raise queue.depth"
         )
+    if (too_many := _too_many_of_a_project(fleet, specs)) is not None:
+        return too_many
     names = {spec.id for spec in specs}
     if len(names) < len(specs):
         return "two runs of one submission have the same id"
@@ -83,6 +86,20 @@ def _problem(fleet: Fleet, specs: Sequence[RunSpec], known: Mapping[str, Outcome
         if problem is not None:
             return f"{spec.name}: {problem}"
     return _circle(specs)
+
+
+def _too_many_of_a_project(fleet: Fleet, specs: Sequence[RunSpec]) -> str | None:
+    for bounds, asked in Counter(spec.bounds for spec in specs).items():
+        if bounds is None or bounds.waiting is None:
+            continue
+        taken = fleet.projects.waiting(bounds.project)
+        if taken + asked > bounds.waiting:
+            return (
+                f"its project's queue is full: {taken} of {bounds.waiting} places are taken and "
+                f"{asked} are asked for; wait for some to start, or raise queue.depth in "
+                f"{bounds.project}"
+            )
+    return None
 
 
 def _problem_of(
@@ -171,6 +188,7 @@ def heartbeat_due(fleet: Fleet, name: str) -> None:
     last = fleet.runs.get(heartbeat.last_run or "")
     busy = last is not None and outcome_of(last) is None
     full = fleet.waiting >= fleet.policy.queue_depth
+    full = full or _too_many_of_a_project(fleet, (heartbeat.template,)) is not None
     pressed = full or (fleet.ladder.rung >= Rung.SKIP_LOW and not heartbeat.template.away)
     after, spec = beat(heartbeat, at=fleet.now, pressed=pressed, busy=busy)
     if spec is not None and not submit(fleet, (spec,), {}):

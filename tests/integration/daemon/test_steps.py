@@ -16,7 +16,7 @@ import pytest
 
 from paddock.wire.run_request import RunRequest, Step
 from paddock.wire.views import RunView
-from tests.kit import leaks
+from tests.kit import leaks, striking
 from tests.kit.house import House, a_house, is_running, patiently, shell
 from tests.kit.waiting import until
 
@@ -120,6 +120,27 @@ def test_killed_at_any_moment_every_step_is_done_once_and_in_order(house: House)
     assert kills >= 3
 
 
+@pytest.mark.parametrize("point", ["exit", "commit", "kept", "next-step", "started"])
+def test_killed_between_two_steps_both_are_done_once(house: House, point: str) -> None:
+    """The kill is aimed: from the moment the first is known to have ended until the second runs."""
+    striking.plant(house)
+    house.start()
+    wait = "echo one >> done; while [ ! -e go ]; do sleep 0.02; done"
+    two = "echo two $PADDOCK_STEP_MAYBE_DONE >> done"
+    (taken,) = house.submit(in_steps(step("one", wait), step("two", two))).runs
+    until((house.home / "done").exists, within_s=20)
+    until(lambda: view(house, taken.id).state == "running", within_s=20)
+    striking.arm(house, point)
+    (house.home / "go").touch()
+    (ended,) = house.ended([taken.id])
+    assert striking.struck(house) == [point]
+    assert house.daemon()["epoch"] == 2
+    assert (ended.outcome, ended.attempt) == ("succeeded", 2)
+    assert (house.home / "done").read_text(encoding="ascii").split() == ["one", "two"]
+    with house.client() as client:
+        assert [(each.step, each.attempt) for each in client.steps(taken.id)] == [(1, 1), (2, 2)]
+
+
 def test_after_a_reboot_the_step_that_was_under_way_is_told_that_it_may_be_done(
     house: House,
 ) -> None:
@@ -172,6 +193,32 @@ def test_a_retry_goes_on_where_it_failed_and_from_the_start_when_asked(house: Ho
     whole = house.told("retry", "--from-start", taken.id)
     (ended,) = house.ended([whole["id"]])
     assert (ended.attempt, house.output(whole["id"])) == (2, b"one\n")
+
+
+def test_one_that_took_too_long_goes_on_at_the_step_that_was_not_done(house: House) -> None:
+    """By `paddock retry`, as it had no retries of its own."""
+    house.start()
+    slow = "echo two $PADDOCK_STEP_MAYBE_DONE; test -e ok || sleep 60"
+    steps = (step("one", "echo one >> done"), step("two", slow), step("three", "cat done"))
+    (taken,) = house.submit(in_steps(*steps, timeout_s=4.0)).runs
+    (late,) = house.ended([taken.id])
+    assert (late.outcome, late.steps_done, late.step) == ("timeout_exceeded", 1, "two")
+    assert late.attempt == 2
+    (house.home / "ok").touch()
+    again = house.told("retry", "--timeout", "60s", taken.id)["id"]
+    (ended,) = house.ended([again])
+    assert (ended.outcome, ended.attempt, ended.steps_done) == ("succeeded", 2, 3)
+    assert house.output(again) == b"two\none\n", "step one is done once, and step two not doubted"
+
+
+def test_one_that_took_too_long_goes_on_by_itself_where_it_has_retries(house: House) -> None:
+    house.start()
+    slow = 'echo two $PADDOCK_RESUME; test -n "$PADDOCK_RESUME" || sleep 60'
+    steps = (step("one", "echo one"), step("two", slow))
+    (taken,) = house.submit(in_steps(*steps, timeout_s=4.0, retries=1)).runs
+    (ended,) = house.ended([taken.id])
+    assert (ended.outcome, ended.attempt, ended.steps_done) == ("succeeded", 3, 2)
+    assert house.output(taken.id) == b"one\ntwo\ntwo 1\n"
 
 
 def test_a_retry_goes_on_in_what_the_steps_before_left_in_the_workspace(

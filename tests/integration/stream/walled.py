@@ -86,10 +86,10 @@ class Pipeline:
         self.out = directory / "out"
         self.chunk_s = stage.get("chunk_bytes", CHUNK_BYTES) / a_second
         self.producer = [sys.executable, "-IS", "-c", PRODUCER, str(size), "6"]
-        consumer = [sys.executable, "-IS", "-c", CONSUMER, str(self.out), str(a_second)]
+        self.consumer = [sys.executable, "-IS", "-c", CONSUMER, str(self.out), str(a_second)]
         steps = [
             {"name": "produce", "command": self.producer},
-            {"name": "consume", "command": consumer, "each": "chunk"},
+            {"name": "consume", "command": self.consumer, "each": "chunk"},
         ]
         self.env = {
             "PADDOCK_CHECKPOINT_DIR": str(directory),

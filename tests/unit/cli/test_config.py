@@ -141,12 +141,27 @@ def test_check_says_what_is_in_order(project: Path, capsys: Capture) -> None:
     assert capsys.readouterr().out == f"{file}: no mistakes\n"
 
 
-def test_check_holds_the_values_against_this_host(project: Path, capsys: Capture) -> None:
-    file = write(project, "sandbox: {host_memory_reserve: 900T}\n")
+@pytest.mark.usefixtures("project")
+def test_check_holds_the_values_against_this_host(capsys: Capture) -> None:
+    file = layers.user_file()
+    file.parent.mkdir(parents=True)
+    file.write_text("sandbox: {host_memory_reserve: 900T}\n", encoding="utf-8")
     for name in ("check", "show"):
         assert main(["config", name]) == 2
         err = capsys.readouterr().err
         assert f"{file}:1: sandbox.host_memory_reserve: found 900T; allowed: auto, or less" in err
+
+
+def test_check_and_show_say_what_has_no_effect_in_a_projects_file(
+    project: Path, capsys: Capture
+) -> None:
+    file = write(project, "sandbox: {host_memory_reserve: 900T}\n")
+    for name in ("check", "show"):
+        assert main(["config", name]) == 0
+        said = f"{file}:1: sandbox.host_memory_reserve has no effect in a project's file"
+        assert said in capsys.readouterr().err
+    found = {each["key"]: each["value"] for each in shown(capsys)["settings"]}
+    assert found["sandbox.host_memory_reserve"] == "auto"
 
 
 def test_check_takes_files_and_looks_at_each(project: Path, capsys: Capture) -> None:

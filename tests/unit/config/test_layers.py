@@ -11,6 +11,7 @@ from paddock.config import settings as s
 from paddock.config.kinds import Share
 from paddock.config.layers import find_files, find_project_file, load_settings, settings_of
 from paddock.config.mistakes import ConfigError
+from paddock.config.project_bounds import bounds_of, unheeded
 from paddock.core.units import MIB
 from tests.unit.config.files import mistakes_in, settings
 
@@ -118,17 +119,47 @@ def test_a_project_that_loosens_the_host_is_told_why_it_may_not(user: str, proje
 def test_a_project_may_be_stricter() -> None:
     found = settings(
         "queue: {depth: 100}",
-        project="queue: {depth: 5, admission: guaranteed}\nladder: {queue: 75}\n"
+        project="queue: {depth: 5, admission: guaranteed}\n"
         "performance: {max_concurrent_agents: 1}\n"
-        "sandbox: {host_memory_reserve: 9G, driver: container}",
+        "sandbox: {driver: container}",
     )
     assert found[s.SANDBOX_DRIVER] == "container"
-    assert (found[s.QUEUE_DEPTH], found[s.ADMISSION], found[s.LADDER_QUEUE]) == (
-        5,
-        "guaranteed",
-        75,
+    assert (found[s.QUEUE_DEPTH], found[s.ADMISSION], found[s.MAX_AGENTS]) == (5, "guaranteed", 1)
+    assert list(unheeded(found)) == []
+    bounds = bounds_of(found)
+    assert bounds is not None and bounds.project.endswith("project.yaml")
+    assert (bounds.agents, bounds.waiting, bounds.by_limits) == (1, 5, True)
+
+
+def test_a_project_that_is_not_stricter_binds_nothing() -> None:
+    same = "queue: {depth: 100}\nperformance: {max_concurrent_agents: 3}"
+    assert bounds_of(settings(same, project=same)) is None
+    assert bounds_of(settings(same)) is None
+    forced = settings(profile="low", project="sandbox: {memory_limit: 1G}")
+    assert bounds_of(forced) is None, "who chose the profile is not the project"
+
+
+def test_a_profile_that_a_project_chooses_binds_its_runs() -> None:
+    bounds = bounds_of(settings(project="performance_profile: tiny"))
+    assert bounds is not None
+    assert (bounds.agents, bounds.waiting, bounds.by_limits) == (2, 5, False)
+
+
+def test_what_only_the_host_can_say_is_not_in_force_and_that_is_said() -> None:
+    found = settings(
+        "sandbox: {host_memory_reserve: 8G}",
+        project="ladder: {queue: 75, free_floor: 1G}\nsandbox: {host_memory_reserve: 9G}\n"
+        "queue: {min_run: 90s, max_preemptions: 1}",
     )
-    assert found[s.MAX_AGENTS] == 1
+    assert (found[s.LADDER_QUEUE], found[s.FREE_FLOOR]) == (80, 512 * MIB)
+    assert (found[s.HOST_RESERVE], found[s.MAX_PREEMPTIONS]) == (8192 * MIB, 3)
+    said = list(unheeded(found))
+    keys = ("host_memory_reserve", "ladder.queue", "free_floor", "min_run", "max_preemptions")
+    assert len(said) == len(keys)
+    for key, sentence in zip(keys, said, strict=True):
+        assert key in sentence and "has no effect in a project's file" in sentence
+    assert "project.yaml:2: sandbox.host_memory_reserve" in said[0]
+    assert bounds_of(found) is None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")

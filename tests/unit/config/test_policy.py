@@ -115,11 +115,10 @@ def test_a_reserve_that_leaves_nothing_is_refused_with_its_place() -> None:
         to_policy(found, 16 * GIB)
 
 
-def test_a_projects_reserve_is_never_less_than_the_automatic_one() -> None:
-    less = settings(project="sandbox: {host_memory_reserve: 2G}")
-    more = settings(project="sandbox: {host_memory_reserve: 10G}")
-    assert to_policy(less, 16 * GIB).reserve_bytes == 8 * GIB
-    assert to_policy(more, 16 * GIB).reserve_bytes == 10 * GIB
+def test_the_reserve_is_the_users_to_say_and_no_projects() -> None:
+    for asked in ("2G", "10G"):
+        found = settings(project=f"sandbox: {{host_memory_reserve: {asked}}}")
+        assert to_policy(found, 16 * GIB).reserve_bytes == 8 * GIB
     assert (
         to_policy(settings("sandbox: {host_memory_reserve: 2G}"), 16 * GIB).reserve_bytes == 2 * GIB
     )

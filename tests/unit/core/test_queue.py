@@ -20,7 +20,7 @@ class Line:
     ) -> None:
         for name in names:
             self._sequence += 1
-            tag = self.queue.new_tag(priority, group=group)
+            tag = self.queue.new_tag(priority, lane=(group, ""))
             self.queue.add(Entry(tag, self._sequence, name, group, at), priority)
 
     def order(self, *, ageing_s: float = 3600.0, above: Priority | None = None) -> str:
@@ -140,5 +140,5 @@ def test_places_count_the_more_urgent_and_those_ahead() -> None:
 def test_newcomers_line_up_behind_the_last_turn_that_was_served() -> None:
     line = Line()
     line.queue.was_served(NORMAL, tag=7)
-    assert line.queue.new_tag(NORMAL, group="x") == 8
-    assert line.queue.new_tag(HIGH, group="x") == 1
+    assert line.queue.new_tag(NORMAL, lane=("x", "")) == 8
+    assert line.queue.new_tag(HIGH, lane=("x", "")) == 1

@@ -11,7 +11,7 @@ from paddock.core.actions import StartAttempt
 from paddock.core.events import CheckpointDeclined, PolicyChanged
 from paddock.core.invariants import violations
 from paddock.core.restore import owed
-from paddock.core.run import Ended, Outcome, Priority, Queued, RunSpec, Starting, StepDone
+from paddock.core.run import Ended, Outcome, Priority, Queued, RunSpec, Starting, StepDone, Stopping
 from paddock.core.units import GIB
 from tests.kit.factories import a_policy, a_spec
 from tests.kit.yard import Yard
@@ -194,3 +194,32 @@ def test_a_sentence_says_at_which_step_it_is() -> None:
     yard.end("a")
     yard.confirm()
     assert yard.why("a") == "running for 0 s, step 2 of 3 (test)"
+
+
+def test_a_step_that_took_too_long_is_tried_again_where_the_run_has_retries() -> None:
+    yard = begun(retries=1, hard_timeout_s=100.0)
+    yard.end("a")
+    yard.confirm()
+    _take_too_long(yard)
+    wait_for_its_turn(yard)
+    start = the_start(yard)
+    assert (start.step, start.resume, start.in_doubt) == (1, True, False)
+    yard.confirm()
+    _take_too_long(yard)
+    assert yard.outcome("a") is Outcome.TIMEOUT_EXCEEDED and yard["a"].steps_done == 1
+
+
+def test_without_retries_or_without_steps_a_timeout_is_the_end() -> None:
+    yard = begun(hard_timeout_s=100.0)
+    _take_too_long(yard)
+    assert yard.outcome("a") is Outcome.TIMEOUT_EXCEEDED
+    plain = Yard()
+    plain.run(a_spec("a", retries=3, hard_timeout_s=100.0))
+    _take_too_long(plain)
+    assert plain.outcome("a") is Outcome.TIMEOUT_EXCEEDED
+
+
+def _take_too_long(yard: Yard) -> None:
+    yard.advance(101.0)
+    assert isinstance(yard.state("a"), Stopping)
+    yard.end("a", None, signal=15)
