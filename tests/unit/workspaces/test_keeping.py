@@ -15,6 +15,7 @@ REASONS = {
     "untracked": ("b.py",),
     "hidden": ("c.py",),
     "submodules": ("lib",),
+    "worktrees": (".claude/worktrees/sub",),
     "nowhere_else": 2,
     "stashes": ("WIP on paddock/x: 123 first",),
 }
