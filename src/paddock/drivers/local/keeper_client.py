@@ -39,6 +39,8 @@ STARTED, ALREADY_THERE = 0, 3
 PASSED_ON = frozenset({"HOME", "PATH", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR"})
 PASSED_ON_BEGINNINGS = ("LC_", "XDG_", "PYTHON", "LD_")
 
+AT_THE_DOOR_S = 0.3  # the loop waits there, too
+
 
 class KeeperGone(ConnectionError):
     """The keeper closed the connection, or there is none."""
@@ -101,7 +103,7 @@ class KeeperClient:
 
     def __init__(self, directory: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        # Before: a keeper that stands still has a full line at its door, and nobody queues there.
+        # Before: a keeper that stands still has a full line at its door, and nobody waits for ever.
         self._socket.setblocking(False)  # noqa: FBT003
         try:
             _connect(self._socket, directory)
@@ -247,7 +249,14 @@ _message = msgspec.json.Decoder(dict[str, Any]).decode
 def _connect(sock: socket.socket, directory: Path) -> None:
     """Through the directory's descriptor: a socket's path may be no longer than 107 bytes."""
     handle = os.open(directory, os.O_PATH | os.O_CLOEXEC)
+    give_up_at = time.monotonic() + AT_THE_DOOR_S
     try:
-        sock.connect(f"/proc/self/fd/{handle}/{SOCKET_NAME}")
+        while True:
+            try:
+                return sock.connect(f"/proc/self/fd/{handle}/{SOCKET_NAME}")
+            except BlockingIOError:  # a line at its door, which a keeper that lives lets in
+                if time.monotonic() > give_up_at:
+                    raise
+                time.sleep(0.01)
     finally:
         os.close(handle)
