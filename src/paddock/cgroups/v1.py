@@ -21,11 +21,12 @@ SLACK_BYTES = 256 * 1024  # charges come in batches of pages, one for each core
 class Group1:
     """`memory` is always among its directories; what else there is says `missing`."""
 
-    __slots__ = ("_directories", "path")
+    __slots__ = ("_directories", "_no_cpuacct", "path")
 
     def __init__(self, directories: Mapping[str, str]) -> None:
         self._directories = {name: directories[name] for name in WANTED if name in directories}
         self.path = self._directories["memory"]
+        self._no_cpuacct = False  # as was seen once: that file never comes
 
     def __repr__(self) -> str:
         return f"Group1({self._directories!r})"
@@ -117,7 +118,10 @@ class Group1:
 
     def cpu_s(self) -> float | None:
         """Nearly everywhere `cpu` and `cpuacct` are one directory; where not, it is not known."""
+        if self._no_cpuacct:
+            return None
         used_ns = number(read_or_empty(f"{self._directories.get('cpu', '')}/cpuacct.usage"))
+        self._no_cpuacct = used_ns is None
         return None if used_ns is None else used_ns / 1e9
 
     def counters(self) -> Counters:

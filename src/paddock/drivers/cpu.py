@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Final
 
 TICKS_A_SECOND: Final = os.sysconf("SC_CLK_TCK")
+MOST_BYTES: Final = 4096  # 52 numbers and a name
 
 
 def processes_s(pids: Iterable[int]) -> float:
@@ -17,8 +17,17 @@ def processes_s(pids: Iterable[int]) -> float:
 
 
 def _ticks(pid: int) -> int:
-    with suppress(OSError, ValueError), open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
-        # The name may hold anything: what counts begins after the last ')'.
-        fields = file.read().rpartition(b")")[2].split()
-        return sum(map(int, fields[11:15]))
-    return 0
+    """Of one of a thousand agents, in one scrape: a file object would cost twice as much."""
+    try:
+        descriptor = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return 0
+    try:
+        text = os.read(descriptor, MOST_BYTES)
+    except OSError:
+        return 0
+    finally:
+        os.close(descriptor)
+    # The name may hold anything: what counts begins after the last ')'.
+    fields = text[text.rfind(b")") + 1 :].split(None, 15)[11:15]
+    return sum(map(int, fields)) if len(fields) == 4 else 0
