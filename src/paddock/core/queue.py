@@ -160,6 +160,11 @@ class Queue:
         priority, entry = self._entries[run]
         return self._levels[priority].is_open(entry.lane)
 
+    @property
+    def is_of_one_priority(self) -> bool:
+        """Of those that may start, that is."""
+        return sum(bool(level.heads) for level in self._levels.values()) <= 1
+
     def surely_behind(self, run: str, places: int) -> bool:
         """Whether at least so many of its own priority come before it, without counting them."""
         priority, entry = self._entries[run]

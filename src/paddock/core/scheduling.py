@@ -62,6 +62,8 @@ def _start_one(fleet: Fleet) -> bool:
     blocked: list[Run] = []
     host_short = False
     failed: set[tuple[str, int, bool]] = set()  # the same shape gets the same answer
+    # No place for anybody, and nobody more urgent behind the first: the others change nothing.
+    first_only = _full(fleet) and fleet.queue.is_of_one_priority
     fleet.door = None
     for run in _in_turn(fleet):
         urgent = run.priority < Priority.NORMAL
@@ -78,6 +80,8 @@ def _start_one(fleet: Fleet) -> bool:
         blocked.append(run)
         if _holds_the_door(fleet, run):
             fleet.door = run.id
+            break
+        if first_only and not run.spec.lacks_program:
             break
     if blocked:
         _pass_by(fleet, blocked[0])

@@ -6,16 +6,15 @@ Nothing here waits for anything; whoever owns it takes what gathered to the stor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from paddock.core.events import Event, Submitted
 from paddock.core.fleet import Change, Fleet
 from paddock.core.policy import Policy
-from paddock.core.retry import AT_FLEET_WALL
 from paddock.core.run import (
     Ended,
-    Frozen,
     Live,
     Outcome,
     Queued,
@@ -25,7 +24,6 @@ from paddock.core.run import (
     State,
     Stopping,
 )
-from paddock.core.submission import cannot_ever_fit
 from paddock.ports import LedgerEntry, Rollup
 from paddock.storage.rollup import (
     DAY_S,
@@ -41,9 +39,17 @@ from paddock.storage.rollup import (
     put,
 )
 
+from .changes import (
+    failed_at_quota,
+    hit_fleet_wall,
+    hit_own_wall,
+    is_pressed,
+    was_frozen,
+    was_preempted,
+)
+
 CLOSE_TO_WALL: Final = 0.85  # of its limit: an agent under memory pressure
 CROWDED: Final = 0.9  # of the cores in use: who begins then has to share them
-OVER_QUOTA: Final = "exceeded quota"  # as every API server says it
 LONGEST_GAP_S: Final = 60.0  # a machine that slept, or a loop that hung, was not seen meanwhile
 # While the store cannot be written, so much waits for it; what is older stays in the hours.
 MOST_MINUTES: Final = 120
@@ -152,18 +158,41 @@ class Recorder:
                     span.submitted += 1
             return
         group = self.gathered.group_at(self._hour, change.run.spec.group)
-        at_quota = failed_at_quota(change, self._fleet.policy)
-        for span in self._fleet_spans():
-            _count(span, change)
-            span.quota_refusals += at_quota
-            span.agents_max = max(span.agents_max, len(self._fleet.live))
-        if isinstance(change.run.state, Running) and isinstance(before, Starting):
-            self._note_beginning(change.run)
-        began_crowded = change.run.id in self._began_crowded
-        _count_of_group(group, change, began_crowded=began_crowded)
-        if isinstance(before, Live) and not change.run.live:
-            self._began_crowded.discard(change.run.id)
-            self._add_rest(group, change.run, before)
+        spans, agents = self._spans or self._fleet_spans(), len(self._fleet.live)
+        for span in spans:
+            if agents > span.agents_max:
+                span.agents_max = agents
+        if not self._went_on(change, spans, group):
+            self._parted(change, spans, group)
+
+    def _went_on(self, change: Change, spans: Sequence[FleetSpan], group: GroupSpan) -> bool:
+        """One that starts, or has begun: each run does both, and nothing else can be true of it.
+        Asked all questions of an end, they were half of what the recorder took of a short run."""
+        run, state, before = change.run, change.run.state, change.before
+        if type(state) is Starting and type(before) is Queued:
+            waited_s = state.since_at - before.since_at
+            for span in spans:
+                span.starts += 1
+                put(span.waits, waited_s, TIME_UNIT)
+            put(group.waits, waited_s, TIME_UNIT)
+        elif type(state) is Running and type(before) is Starting:
+            for span in spans:
+                put(span.begins, state.since_at - before.since_at, TIME_UNIT)
+                span.freezes += is_pressed(state)
+            self._note_beginning(run)
+        else:
+            return False
+        return True
+
+    def _parted(self, change: Change, spans: Sequence[FleetSpan], group: GroupSpan) -> None:
+        run, before = change.run, change.before
+        facts = _facts_of(change, self._fleet.policy)
+        for span in spans:
+            _count(span, change, facts)
+        _count_of_group(group, change, facts, began_crowded=run.id in self._began_crowded)
+        if isinstance(before, Live) and not run.live:
+            self._began_crowded.discard(run.id)
+            self._add_rest(group, run, before)
 
     def _note_beginning(self, run: Run) -> None:
         """By the cores at its beginning: a long run meets all sorts of hours, whatever it does."""
@@ -272,78 +301,43 @@ def _is_frozen(state: Live) -> bool:
 # -- one change ---------------------------------------------------------------------------------
 
 
-def hit_own_wall(change: Change) -> bool:
-    """An attempt that ended because it went over its own limit, tried again or not."""
-    state, before = change.run.state, change.before
-    if not isinstance(before, Live):
-        return False
-    if isinstance(state, Ended):
-        return state.outcome is Outcome.MEMORY_LIMIT_EXCEEDED and not hit_fleet_wall(change)
-    return isinstance(state, Queued) and change.run.limit_bytes > before.hold.limit_bytes
+class _Facts(NamedTuple):
+    """What is asked for three spans, found once."""
+
+    preempted: bool
+    own_wall: bool
+    fleet_wall: bool
+    at_quota: bool
 
 
-def hit_fleet_wall(change: Change) -> bool:
-    ended = isinstance(change.before, Live) and not change.run.live
-    return ended and AT_FLEET_WALL in change.because
+def _facts_of(change: Change, policy: Policy) -> _Facts:
+    return _Facts(
+        was_preempted(change),
+        hit_own_wall(change),
+        hit_fleet_wall(change),
+        failed_at_quota(change, policy),
+    )
 
 
-def failed_at_quota(change: Change, policy: Policy) -> bool:
-    """A run that is over because of a limit that it shares with others, not for one of its own."""
-    run, state = change.run, change.run.state
-    if not isinstance(state, Ended):
-        return False
-    match state.outcome:
-        case Outcome.MEMORY_LIMIT_EXCEEDED:
-            return hit_fleet_wall(change)
-        case Outcome.REFUSED:  # taken, and then the limits were lowered
-            return cannot_ever_fit(run.limit_bytes, policy, away=run.spec.away) is not None
-        case Outcome.SPAWN_FAILED:
-            return OVER_QUOTA in state.because
-        case _:
-            return False
-
-
-def was_preempted(change: Change) -> bool:
-    before = change.before
-    stopped = isinstance(before, Stopping) and before.outcome is Outcome.PREEMPTED
-    return stopped and isinstance(change.run.state, Queued)
-
-
-def was_frozen(change: Change) -> bool:
-    """By pressure, now."""
-    return _pressed(change.run.state) and not _pressed(change.before)
-
-
-def _pressed(state: State | None) -> bool:
-    return isinstance(state, Running) and state.frozen is Frozen.BY_PRESSURE
-
-
-def _count(span: FleetSpan, change: Change) -> None:
-    state, before = change.run.state, change.before
-    span.submitted += before is None
-    span.preemptions += was_preempted(change)
-    span.ooms += hit_own_wall(change)
-    span.fleet_ooms += hit_fleet_wall(change)
+def _count(span: FleetSpan, change: Change, facts: _Facts) -> None:
+    span.submitted += change.before is None
     span.freezes += was_frozen(change)
-    if isinstance(state, Starting) and isinstance(before, Queued):
-        span.starts += 1
-        put(span.waits, state.since_at - before.since_at, TIME_UNIT)
-    elif isinstance(state, Running) and isinstance(before, Starting):
-        put(span.begins, state.since_at - before.since_at, TIME_UNIT)
-    elif isinstance(state, Ended):
-        span.ends[state.outcome] = span.ends.get(state.outcome, 0) + 1
+    span.quota_refusals += facts.at_quota
+    _count_ends(span, change, facts)
 
 
-def _count_of_group(span: GroupSpan, change: Change, *, began_crowded: bool) -> None:
-    run, before = change.run, change.before
-    state = run.state
-    span.preemptions += was_preempted(change)
-    span.ooms += hit_own_wall(change)
-    span.fleet_ooms += hit_fleet_wall(change)
-    if isinstance(state, Starting) and isinstance(before, Queued):
-        put(span.waits, state.since_at - before.since_at, TIME_UNIT)
+def _count_ends(span: FleetSpan | GroupSpan, change: Change, facts: _Facts) -> None:
+    span.preemptions += facts.preempted
+    span.ooms += facts.own_wall
+    span.fleet_ooms += facts.fleet_wall
+    state = change.run.state
     if isinstance(state, Ended):
         span.ends[state.outcome] = span.ends.get(state.outcome, 0) + 1
+
+
+def _count_of_group(span: GroupSpan, change: Change, facts: _Facts, *, began_crowded: bool) -> None:
+    run, state, before = change.run, change.run.state, change.before
+    _count_ends(span, change, facts)
     ran_s = _ran_s(run, before)
     if ran_s is None:
         return

@@ -19,15 +19,8 @@ from paddock.core.run import Attempt, Ended, Live, Outcome, Queued, Running, Sta
 from paddock.ports import LedgerEntry
 
 from .alerts import QUIET_S, STORM, is_little_disk
-from .history import (
-    CLOSE_TO_WALL,
-    Recorder,
-    Seen,
-    hit_fleet_wall,
-    hit_own_wall,
-    was_frozen,
-    was_preempted,
-)
+from .changes import hit_fleet_wall, hit_own_wall, was_frozen, was_preempted
+from .history import CLOSE_TO_WALL, Recorder, Seen
 
 PRESSURE: Final = "pressure"
 MEMORY: Final = "memory"

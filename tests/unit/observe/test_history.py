@@ -22,7 +22,8 @@ from paddock.core.fleet import Fleet
 from paddock.core.run import Attempt, Exit, RunSpec
 from paddock.core.step import step
 from paddock.core.units import GIB
-from paddock.observe.history import MOST_ENTRIES, MOST_MINUTES, OVER_QUOTA, Recorder, Seen
+from paddock.observe.changes import OVER_QUOTA
+from paddock.observe.history import MOST_ENTRIES, MOST_MINUTES, Recorder, Seen
 from paddock.ports import LedgerEntry
 from paddock.storage.rollup import FleetSpan, GroupSpan, edge, put, quantile
 from tests.kit.factories import a_host, a_policy, a_spec
