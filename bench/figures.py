@@ -206,8 +206,12 @@ ROWS: tuple[Row, ...] = (
         least=4,
     ),
     Row(
-        "submits", "durable submissions / bare commits", part("singly", "bare commits"), least=0.33
+        "submits",
+        "durable submissions, eight clients / bare commits",
+        part("singly by 8", "bare commits"),
+        least=0.33,
     ),
+    Row("submits", "the same, one client", part("singly", "bare commits"), least=0.33),
     Row("submits", "submissions in batches", at("in batches of 100"), "a second", least=2000),
     Row(
         "submits",
