@@ -106,9 +106,7 @@ class Feed:
                 begin, end = int(point.at), int(point.at) + past.step_s
                 levels = (point.memory_percent, point.used_bytes, point.waiting, point.agents)
                 self.history.remember(begin, end, levels=levels)
-                self.history.happened(point.at, "starting", None, times=point.starts)
-                for outcome, times in point.ends.items():
-                    self.history.happened(point.at, "ended", outcome, times=times)
+                self.history.counted(begin, end, starts=point.starts, ends=point.ends)
 
     def _keep(self, now: int, status: views.StatusView, memory: list[views.MemoryView]) -> None:
         history = self.history
@@ -136,16 +134,20 @@ class Feed:
     # -- listening ------------------------------------------------------------------------
 
     async def _listen(self) -> None:
-        """Starts, ends and kills as they happen; a new daemon counts from 1 again."""
-        after: int | None = None
+        """Starts, ends and kills: those that a daemon still knows of, then as they happen. It is
+        asked who it is, for a new one counts from 1 again."""
+        heard: tuple[int, int] | None = None
+        after = 0
         while True:
             try:
+                daemon = await self.client.daemon()
+                now = (daemon.epoch, daemon.pid)
+                heard, after = now, after if now == heard else 0
                 async for happening in self.client.events(after=after):
                     after = happening.n
                     self._happened(happening)
             except (ClientError, OSError) as error:
                 log.debug("no events: %s", error)
-            after = None if self.lost else after
             await asyncio.sleep(AGAIN_S)
 
     def _happened(self, happening: views.Happening) -> None:

@@ -56,6 +56,7 @@ class History:
         self.agents: dict[str, Ring] = {}
         self.names: dict[str, str] = {}
         self._bins: deque[Bin] = deque(maxlen=SECONDS // BIN_S + 1)
+        self._counted: deque[tuple[int, int, tuple[int, int, int]]] = deque(maxlen=SECONDS // BIN_S)
 
     def reach(self, second: int) -> None:
         """A second or two that a busy machine left out is as the one before; what lies between
@@ -89,18 +90,32 @@ class History:
                 if ring.get(second) is None:
                     ring.put(second, level)
 
-    def happened(self, at: float, state: str, outcome: str | None, *, times: int = 1) -> None:
+    def happened(self, at: float, state: str, outcome: str | None) -> None:
         kind = {"starting": 0, "ended": 2 if outcome in KILLS else 1}.get(state)
-        if kind is None or not times:
+        if kind is None:
             return
         begins_at = int(at) // BIN_S * BIN_S
         for kept in reversed(self._bins):
             if kept.begins_at == begins_at:
-                kept.counts[kind] += times
+                kept.counts[kind] += 1
                 return
         counts = [0, 0, 0]
-        counts[kind] = times
+        counts[kind] = 1
         self._bins.append(Bin(begins_at, counts))
+
+    def counted(self, begin: int, end: int, *, starts: int, ends: dict[str, int]) -> None:
+        """How many a daemon counted in that time. Those that are heard of one by one are among
+        them, whichever of the two is known first."""
+        kills = sum(times for outcome, times in ends.items() if outcome in KILLS)
+        self._counted.append((begin, end, (starts, sum(ends.values()) - kills, kills)))
+
+    def _not_heard(self, kind: int) -> dict[int, int]:
+        """Of those that were counted; nobody knows when, so they are shown where it began."""
+        left: dict[int, int] = {}
+        for begin, end, counts in self._counted:
+            heard = sum(one.counts[kind] for one in self._bins if begin <= one.begins_at < end)
+            left[begin // BIN_S * BIN_S] = max(0, counts[kind] - heard)
+        return left
 
     def seconds(self) -> range:
         """Those that charts show: as far back as is known, in about as many points however far, so
@@ -117,7 +132,9 @@ class History:
     def bins(self, kind: int) -> list[tuple[int, int]]:
         """All that charts show, also where nothing was: bars that are far apart are drawn wide."""
         seconds = self.seconds()
-        known = {kept.begins_at: kept.counts[kind] for kept in self._bins}
+        known = self._not_heard(kind)
+        for kept in self._bins:
+            known[kept.begins_at] = known.get(kept.begins_at, 0) + kept.counts[kind]
         first = -(-seconds[0] // BIN_S) * BIN_S
         return [(at, known.get(at, 0)) for at in range(first, seconds[-1] + 1, BIN_S)]
 

@@ -129,7 +129,7 @@ class Overview:
         self._news.clear()
         with self._news:
             if not news:
-                text("Nothing has happened since this dashboard was opened.", "pd-empty")
+                text("Nothing has happened since the daemon was started.", "pd-empty")
             for each in news:
                 word = each.outcome or each.state
                 with _line(each.run, safe(each.name), safe(each.because)):

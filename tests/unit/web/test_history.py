@@ -84,6 +84,30 @@ def test_starts_ends_and_kills_are_counted_apart() -> None:
         assert set(bins.values()) == {0}
 
 
+def test_what_was_counted_and_heard_of_is_one_whichever_is_known_first() -> None:
+    begin = NOW // 60 * 60
+    for heard_first in (True, False):
+        history = a_history()
+        if heard_first:
+            history.happened(begin + 25.0, "starting", None)
+        history.counted(begin, begin + 60, starts=3, ends={"failed": 1, "cancelled": 2})
+        if not heard_first:
+            history.happened(begin + 25.0, "starting", None)
+        # Two starts that nobody told of lie where the minute begins; one is where it was.
+        assert {at: n for at, n in history.bins(0) if n} == {begin: 2, begin + 20: 1}
+        assert {at: n for at, n in history.bins(1) if n} == {begin: 1}
+        assert {at: n for at, n in history.bins(2) if n} == {begin: 2}
+
+
+def test_more_heard_of_than_were_counted_yet_is_as_many_as_were_heard_of() -> None:
+    begin = NOW // 60 * 60
+    history = a_history()
+    history.counted(begin, begin + 60, starts=1, ends={})
+    for _ in range(4):
+        history.happened(begin + 30.0, "starting", None)
+    assert {at: n for at, n in history.bins(0) if n} == {begin + 30: 4}
+
+
 def test_the_largest_have_names_and_the_rest_is_one() -> None:
     history = a_history(agents=12)
     options = charts.by_agent(history)
