@@ -84,7 +84,7 @@ fmt: setup ## format, and mend what lint can mend
 
 TIMES := 1
 bench: setup ## every benchmark in bench/, held against the last release; then bench/RESULTS.md
-	@tools/needs chromium:chromium parallel:parallel s6-log:s6 multilog:daemontools svlogd:runit node:nodejs npm:npm git:git
+	@tools/needs chromium:chromium tmux:tmux parallel:parallel s6-log:s6 multilog:daemontools svlogd:runit node:nodejs npm:npm git:git
 	@tools/agents
 	@$(BIN)/python hatch_build.py
 	@$(BIN)/python bench/every.py --rounds $(TIMES) $(ONLY)
