@@ -10,6 +10,7 @@ import click
 
 from .connecting import connected
 from .ends import OUTCOMES, SHORT
+from .exits import CommandError, ExitCode
 from .printing import coloured, echo_json, note, safe, terminal_width
 
 if TYPE_CHECKING:
@@ -69,6 +70,11 @@ def command(
             runs = [run for run in client.runs(state="running", fleet=fleet) if run.frozen][:limit]
         else:
             runs = client.runs(state=state, all=with_ended, fleet=fleet, limit=limit)
+        if fleet is not None and not runs and not client.runs(all=True, fleet=fleet, limit=1):
+            raise CommandError(
+                f"no run came with a fleet {safe(fleet)!r}; `paddock ls --all` lists all runs",
+                ExitCode.NOT_FOUND,
+            )
     cut_at = _cut_at(runs, limit)
     if outcome is not None:
         wanted = _LONG.get(outcome, outcome)

@@ -88,7 +88,7 @@ class FakeClient:
         fleet: str | None = None,
         limit: int | None = None,
     ) -> tuple[RunView, ...]:
-        known = self._daemon.runs.values() if fleet is None else self._daemon.of_fleet(fleet)
+        known = self._daemon.runs.values() if fleet is None else self._daemon.in_fleet(fleet)
         found = [run for run in known if all or run.state != "ended"]
         return tuple([run for run in found if state is None or run.state == state][:limit])
 

@@ -99,9 +99,14 @@ class FakeDaemon:
         return found[-1]
 
     def of_fleet(self, name: str) -> list[RunView]:
-        names = {run.name for order in self.submits if order.fleet == name for run in order.runs}
-        if not names:
+        found = self.in_fleet(name)
+        if not found:
             raise NotFound(f"there is no fleet {name!r}", "not_found")
+        return found
+
+    def in_fleet(self, name: str) -> list[RunView]:
+        """For a list, which may be empty."""
+        names = {run.name for order in self.submits if order.fleet == name for run in order.runs}
         return [run for run in self.runs.values() if run.name in names]
 
     def change(self, run: str, **facts: Any) -> None:

@@ -70,6 +70,15 @@ def test_ls_of_a_fleet_that_has_ended_says_how_to_see_it(
     assert len(paddock("ls", "--fleet", "night", "--all", "--json").json) == 1
 
 
+def test_ls_of_a_fleet_that_nobody_knows_ends_with_4_and_one_line(paddock: Paddock) -> None:
+    for more in ([], ["--all"], ["--json"], ["--state", "frozen"]):
+        called = paddock("ls", "--fleet", "nope", *more)
+        assert (called.code, called.out) == (4, "")
+        assert called.err == (
+            "paddock: no run came with a fleet 'nope'; `paddock ls --all` lists all runs\n"
+        )
+
+
 def test_an_outcome_that_is_asked_for_as_a_state_is_answered_with_how(paddock: Paddock) -> None:
     called = paddock("ls", "--state", "failed")
     assert called.code == 2
