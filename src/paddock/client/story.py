@@ -6,7 +6,14 @@ from collections.abc import Sequence
 
 from paddock.wire.views import MoveView
 
-STILL_THERE = "it is still there: pressed harder"
+# A stop goes from asking to SIGTERM to SIGKILL, from any of them on and perhaps past one: the third
+# press kills, and every one after it kills again.
+PRESSED = (
+    "it is still there: pressed harder",
+    "it is still there: killed (SIGKILL)",
+    "it is still there: killed once more",
+)
+LEFT_BEHIND = " and left processes behind"
 BACK = "stopped, and back in the queue"
 
 
@@ -19,7 +26,7 @@ def _sentence(moves: Sequence[MoveView], at: int, outcome: str | None) -> str:
     move, before = moves[at], moves[at - 1] if at else None
     is_known = before is not None and before.state == "stopping" and _same(before, move)
     if move.state == "stopping":
-        return STILL_THERE if is_known else f"{_who(moves[at:], outcome)}: {move.because}"
+        return _pressed(moves[:at], move) if is_known else _stopped(moves[at:], outcome)
     if not is_known:
         return move.because
     return BACK if move.state == "queued" else outcome or move.because
@@ -28,6 +35,22 @@ def _sentence(moves: Sequence[MoveView], at: int, outcome: str | None) -> str:
 def _same(stop: MoveView, move: MoveView) -> bool:
     """What a step ended with begins with its name."""
     return move.because == stop.because or move.because.endswith(f": {stop.because}")
+
+
+def _pressed(before: Sequence[MoveView], move: MoveView) -> str:
+    times = 0
+    for other in reversed(before):
+        if other.state != "stopping" or not _same(other, move):
+            break
+        times += 1
+    return PRESSED[min(times, len(PRESSED)) - 1]
+
+
+def _stopped(moves: Sequence[MoveView], outcome: str | None) -> str:
+    because = moves[0].because
+    if because.endswith(LEFT_BEHIND):
+        return f"{because}: they are killed"  # it ended by itself, and nobody stopped it
+    return f"{_who(moves, outcome)}: {because}"
 
 
 def _who(moves: Sequence[MoveView], outcome: str | None) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from paddock.client.story import BACK, STILL_THERE, story_of
+from paddock.client.story import BACK, LEFT_BEHIND, PRESSED, story_of
 from paddock.wire.views import MoveView
 
-PRESSED = "host memory 86 % used; frees 1 GiB (low priority)"
+SHORT = "host memory 86 % used; frees 1 GiB (low priority)"
 
 
 def moves(*told: tuple[str, str]) -> list[MoveView]:
@@ -35,19 +35,19 @@ def test_a_stop_says_who_and_why_and_its_reason_once(outcome: str | None, said: 
     if outcome is not None:
         told.append(("ended", "why"))
     end = [outcome] if outcome else []
-    assert story_of(moves(*told), outcome) == [said, STILL_THERE, *end]
+    assert story_of(moves(*told), outcome) == [said, PRESSED[0], *end]
 
 
 def test_one_that_comes_back_was_stopped_by_paddock_whatever_its_end_was_later() -> None:
     told = moves(
-        ("stopping", PRESSED),
-        ("queued", PRESSED),
+        ("stopping", SHORT),
+        ("queued", SHORT),
         ("running", "the agent runs"),
         ("stopping", "cancelled on request"),
         ("ended", "cancelled on request"),
     )
     assert story_of(told, "cancelled") == [
-        f"paddock stopped it: {PRESSED}",
+        f"paddock stopped it: {SHORT}",
         BACK,
         "the agent runs",
         "a user stopped it: cancelled on request",
@@ -55,13 +55,26 @@ def test_one_that_comes_back_was_stopped_by_paddock_whatever_its_end_was_later()
     ]
 
 
+def test_one_that_stays_is_not_pressed_harder_for_ever() -> None:
+    told = moves(*[("stopping", "why")] * 5, ("ended", "why"))
+    assert story_of(told, "cancelled")[1:-1] == [*PRESSED, PRESSED[-1]]
+
+
+def test_one_that_ended_by_itself_was_stopped_by_nobody() -> None:
+    because = f"the agent ended (exit code 0){LEFT_BEHIND}"
+    told = moves(("stopping", because), ("stopping", because), ("ended", "exit code 0"))
+    first, second, _ = story_of(told, "succeeded")
+    assert first == f"{because}: they are killed"
+    assert second == PRESSED[0]
+
+
 def test_a_step_that_was_stopped_says_its_reason_once_too() -> None:
-    told = moves(("stopping", PRESSED), ("queued", f"step build: {PRESSED}"))
+    told = moves(("stopping", SHORT), ("queued", f"step build: {SHORT}"))
     assert story_of(told, None)[1] == BACK
 
 
 def test_an_end_that_the_agent_chose_itself_keeps_its_own_words() -> None:
-    told = moves(("stopping", PRESSED), ("ended", "exit code 0"))
+    told = moves(("stopping", SHORT), ("ended", "exit code 0"))
     assert story_of(told, "succeeded")[1] == "exit code 0"
 
 
