@@ -203,16 +203,18 @@ def driver_of(
     return name
 
 
-def check_directory(text: str) -> None:
-    """Absolute, there, a directory. May hang on a network mount, so not in the loop's thread."""
+def check_directory(text: str, *, of: str | None = None) -> None:
+    """Absolute, there, a directory. May hang on a network mount, so not in the loop's thread. With
+    the run's name whoever reads a file can say in which line of it the mistake is."""
+    key = "dir" if of is None else f"{of}: dir"
     if not text.startswith("/") or "\0" in text or len(text) > LONGEST_PATH:
-        raise bad_request(f"dir: found {text[:60]!r}; allowed: an absolute path")
+        raise bad_request(f"{key}: found {text[:60]!r}; allowed: an absolute path")
     try:
         mode = os.stat(text).st_mode  # noqa: PTH116 - quicker, and this is done for every run
     except OSError as error:
-        raise bad_request(f"dir: {text[:200]!r}: {error.strerror}") from None
+        raise bad_request(f"{key}: {text[:200]!r}: {error.strerror}") from None
     if not stat.S_ISDIR(mode):
-        raise bad_request(f"dir: {text[:200]!r} is no directory")
+        raise bad_request(f"{key}: {text[:200]!r} is no directory")
 
 
 def stdin_of(token: str | None, places: Places) -> Path | None:

@@ -195,8 +195,9 @@ def _look(desk: Desk, body: Submit) -> Looked:
     if any(run is not None for _, run in ids):
         return Looked(ids, {}, None)
     every = _every(body)
-    for directory in _places(body, every):
-        r.check_directory(directory)
+    r.check_directory(body.directory)
+    for directory, name in {one.dir: one.name for one in every if one.dir is not None}.items():
+        r.check_directory(directory, of=name)
     given, seen = _ground(desk, body, every)
     desk.programs.look_for(body)
     for directory in _places(body, every):
