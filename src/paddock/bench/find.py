@@ -80,10 +80,11 @@ def find(asked: Asked, tell: Tell) -> Found:
         tell(f"{agents} at once: {'held' if trial.held else 'one was killed'}, peak {peak}")
         return trial.held
 
-    most = largest(holds, begin=_surely(asked))
+    tell(beforehand(asked))
+    most = largest(holds, begin=min(MOST, _surely(asked)))
     while most and not _stays(holds, most, asked.rounds - 1):
         most -= 1
-    peak = max(trace.peak_bytes for trace in asked.traces)
+    peak = _peak(asked)
     limit = -(-int(peak * MARGIN) // STEP_BYTES) * STEP_BYTES
     return Found(most, tuple(trials), limit)
 
@@ -107,9 +108,23 @@ def _stays(holds: Callable[[int], bool], agents: int, rounds: int) -> bool:
     return all(holds(agents) for _ in range(rounds))
 
 
+def beforehand(asked: Asked) -> str:
+    """With how many it begins, and why: of small agents that is a crowd."""
+    fit, wall, peak = _surely(asked), format_size(asked.wall_bytes), format_size(_peak(asked))
+    most = f", and no more than {MOST:,} are tried" if fit > MOST else ""
+    return (
+        f"the largest of these agents peaks at {peak}, all together may have {wall}: begins with "
+        f"{min(MOST, fit):,} at once, for {fit:,} fit by that sum{most}; each is a process"
+    )
+
+
 def _surely(asked: Asked) -> int:
     """As many as fit if all of them peak at once."""
-    return max(1, asked.wall_bytes // max(trace.peak_bytes for trace in asked.traces))
+    return max(1, asked.wall_bytes // _peak(asked))
+
+
+def _peak(asked: Asked) -> int:
+    return max(trace.peak_bytes for trace in asked.traces)
 
 
 def try_once(asked: Asked, agents: int, *, seed: int) -> Trial:

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from paddock.bench.find import MOST, Found, Trial, largest
+from paddock.bench.find import MOST, Asked, Found, Trial, beforehand, largest
 from paddock.bench.player import phases_in
 from paddock.bench.traces import FASTEST, lines, of_levels, rotated, shape, squeezed
 from paddock.simulate.trace import Trace
@@ -75,6 +75,19 @@ def test_the_search_finds_the_largest_that_holds(truth: int, begin: int) -> None
 
     assert largest(holds, begin=begin) == min(truth, MOST)
     assert len(tried) <= 24
+
+
+@pytest.mark.parametrize(
+    ("peak_mib", "said"),
+    [
+        (900, "peaks at 900 MiB, all together may have 9 GiB: begins with 10 at once, for 10 fit"),
+        (1, "begins with 1,000 at once, for 9,216 fit by that sum, and no more than 1,000 are"),
+    ],
+)
+def test_before_a_crowd_is_started_its_size_and_why_are_said(peak_mib: int, said: str) -> None:
+    trace = Trace([(1.0, peak_mib * MIB, 0.0)])
+    asked = Asked(traces=(trace,), wall_bytes=9 << 30, total_bytes=16 << 30)
+    assert said in beforehand(asked)
 
 
 def test_confidence_grows_with_rounds() -> None:
