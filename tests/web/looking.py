@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-from collections.abc import Callable
 from typing import Any
 
 from playwright.sync_api import Page
@@ -32,34 +31,45 @@ def no_scroll_sideways(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"))
 
 
-# While there is a question, only what is in it counts.
-_FOCUSED = """() => {
-  const at = document.activeElement, asks = document.querySelector('.pd-dialog');
-  return (!asks || asks.contains(at)) ? at.textContent.trim() : '';
+def focused(page: Page) -> str:
+    """The words of whatever has the focus; none where it is on the page itself."""
+    return str(
+        page.evaluate(
+            "() => document.activeElement === document.body ? ''"
+            " : document.activeElement.textContent.trim()"
+        )
+    )
+
+
+def tab_to(page: Page, name: str) -> None:
+    """From where the focus is, as somebody without a mouse goes there."""
+    for _ in range(60):
+        if focused(page) == name:
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab never came to {name!r}")
+
+
+# Whatever can be pressed, written into or scrolled, as far as it is to be seen. Of tabs the chosen
+# one: arrows lead to the others.
+_USABLE = """() => {
+  const asked = "a[href], button, input, select, textarea, iframe";
+  const scrolls = (one) => /auto|scroll/.test(getComputedStyle(one).overflowY)
+    && one.scrollHeight > one.clientHeight + 1;
+  const seen = (one) => one.checkVisibility({ visibilityProperty: true });
+  return [...document.querySelectorAll("body *")].filter((one) => seen(one)
+    && (one.matches(asked) || scrolls(one)) && !one.matches('[role=tab][aria-selected=false]'));
 }"""
 
 
-def by_keys(page: Page, name: str, *, until_seen: Callable[[], bool]) -> None:
-    """Tab to a button of that name, and Enter. Buttons are made anew when an agent changes, and the
-    focus goes with them: then once more."""
-
-    def done() -> bool:
-        for _ in range(60):
-            if page.evaluate(_FOCUSED) == name:
-                page.keyboard.press("Enter")
-                return _soon(page, until_seen)
-            page.keyboard.press("Tab")
-        return until_seen()
-
-    until(done, within_s=60)
-
-
-def _soon(page: Page, seen: Callable[[], bool]) -> bool:
-    for _ in range(30):
-        if seen():
-            return True
-        page.wait_for_timeout(100)
-    return False
+def not_reached(page: Page) -> list[str]:
+    """What nobody gets to who only has Tab."""
+    page.evaluate("() => { window.reached = new Set(); document.activeElement.blur(); }")
+    page.evaluate("document.addEventListener('focusin', (e) => window.reached.add(e.target))")
+    for _ in range(int(page.evaluate(f"({_USABLE})().length")) + 10):
+        page.keyboard.press("Tab")
+    left = f"({_USABLE})().filter((one) => !window.reached.has(one)).map((one) => one.outerHTML)"
+    return [str(one)[:200] for one in page.evaluate(left)]
 
 
 def asked(sight: Sight, path: str, *, method: str = "GET", **headers: str) -> tuple[int, bytes]:

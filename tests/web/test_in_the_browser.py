@@ -19,7 +19,6 @@ from tests.kit.house import PADDOCK
 from tests.kit.waiting import until
 from tests.web.conftest import Sight
 from tests.web.looking import (
-    by_keys,
     no_scroll_sideways,
     running,
     submitted,
@@ -110,19 +109,29 @@ def test_a_black_box_and_the_story_are_read(sight: Sight) -> None:
 def test_an_agent_is_killed_after_a_question(sight: Sight) -> None:
     run = running(sight, "doomed", "sleep 600")
     page = sight.open(f"/agents/{run}")
+    dialog = page.get_by_role("dialog")
     page.get_by_role("button", name="Kill", exact=True).click()
+    expect(dialog).to_contain_text("Kill doomed?")
     page.get_by_role("button", name="Leave it").click()
-    expect(page.locator(".pd-dialog")).to_have_count(0)
+    expect(dialog).to_be_hidden()
     assert view_of(sight, run).state == "running"
     page.get_by_role("button", name="Kill", exact=True).click()
-    # The question stays, though the buttons behind it are made anew.
+    # The question stays, though the run behind it changes.
     sight.house.paddock("priority", run, "low")
-    expect(page.locator(".pd-actions").first).to_have_attribute(
-        "data-allowed", re.compile("low"), timeout=LATE_MS
-    )
-    page.locator(".pd-dialog").get_by_role("button", name="Kill").click()
+    expect(page.locator(".pd-select select")).to_have_value("low", timeout=LATE_MS)
+    dialog.get_by_role("button", name="Kill").click()
     expect(page.locator(".pd-title .pd-chip")).to_have_text("cancelled", timeout=LATE_MS)
     assert view_of(sight, run).outcome == "cancelled"
+
+
+def test_a_question_about_one_that_ended_meanwhile_is_taken_back(sight: Sight) -> None:
+    run = running(sight, "too-late", "sleep 600")
+    page = sight.open(f"/agents/{run}")
+    page.get_by_role("button", name="Kill", exact=True).click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    sight.house.paddock("kill", "--force", run)
+    expect(page.get_by_role("dialog")).to_be_hidden(timeout=LATE_MS)
+    expect(page.get_by_role("button", name="Retry")).to_be_visible()
 
 
 def test_an_agent_is_frozen_thawed_made_urgent_forced_and_tried_again(sight: Sight) -> None:
@@ -135,27 +144,12 @@ def test_an_agent_is_frozen_thawed_made_urgent_forced_and_tried_again(sight: Sig
     page.get_by_label("Priority").select_option("high")
     until(lambda: view_of(sight, run).priority == "high", within_s=30)
     page.get_by_role("button", name="Force").click()
-    page.locator(".pd-dialog").get_by_role("button", name="Kill").click()
+    page.get_by_role("dialog").get_by_role("button", name="Kill").click()
     page.get_by_role("button", name="Retry").click(timeout=LATE_MS)
     page.wait_for_url(re.compile(r"/agents/(?!" + run + ")"))
     again = page.url.rpartition("/")[2]
     assert view_of(sight, again).name == "worker"
     sight.house.paddock("kill", "--force", again)
-
-
-def test_an_agent_is_frozen_and_killed_by_keys_alone(sight: Sight) -> None:
-    run = running(sight, "by-hand", "sleep 600")
-    page = sight.open(f"/agents/{run}")
-    chip, dialog = page.locator(".pd-title .pd-chip"), page.locator(".pd-dialog")
-    by_keys(page, "Freeze", until_seen=lambda: chip.inner_text() == "frozen")
-    by_keys(page, "Thaw", until_seen=lambda: chip.inner_text() == "running")
-    by_keys(page, "Kill", until_seen=dialog.is_visible)
-    page.keyboard.press("Escape")
-    expect(dialog).to_have_count(0, timeout=LATE_MS)
-    assert view_of(sight, run).state == "running"
-    by_keys(page, "Kill", until_seen=dialog.is_visible)
-    by_keys(page, "Kill", until_seen=lambda: chip.inner_text() == "cancelled")
-    assert view_of(sight, run).outcome == "cancelled"
 
 
 # -- the other pages ------------------------------------------------------------------------
@@ -242,6 +236,23 @@ def test_one_that_died_before_anybody_looked_has_its_last_minute_and_no_empty_ch
         expect(page.get_by_role("log")).to_have_text("There is no output.", timeout=LATE_MS)
 
 
+def test_what_happened_before_the_dashboard_was_there_is_listed_too(
+    sight: Sight, tmp_path: Path
+) -> None:
+    run = submitted(sight, "before-you-came", "true")
+    sight.house.ended([run])
+    with (
+        a_dashboard(sight.house.env, tmp_path) as web,
+        closing(web.let_in(sight.browser)[0]) as context,
+    ):
+        page = context.new_page()
+        page.goto(f"{web.address}/")
+        news = page.locator(".pd-card", has=page.get_by_role("heading", name="Just now"))
+        expect(news.locator(".pd-line", has_text="before-you-came").first).to_contain_text(
+            "succeeded", timeout=LATE_MS
+        )
+
+
 # -- looks ----------------------------------------------------------------------------------
 
 
@@ -272,23 +283,6 @@ def test_a_phone_scrolls_no_page_sideways(sight: Sight) -> None:
             expect(page.locator(".pd-main")).to_contain_text(LONG, timeout=LATE_MS)
         assert no_scroll_sideways(page), path
     page.set_viewport_size({"width": 1360, "height": 900})
-    sight.house.paddock("kill", "--force", run)
-
-
-def test_everything_can_be_reached_by_keys(sight: Sight) -> None:
-    run, top = running(sight, "by-keys", "sleep 600"), sight.web.top
-    page = sight.open("/agents")
-    expect(page.locator("tbody tr", has_text=run)).to_be_visible(timeout=LATE_MS)
-    page.keyboard.press("/")
-    page.keyboard.type("by-keys")
-    expect(page.locator("tbody tr")).to_have_count(1)
-    for _ in range(20):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.getAttribute('href')") == f"{top}/agents/{run}":
-            break
-    page.keyboard.press("Enter")
-    page.wait_for_url(re.compile(run))
-    expect(page.locator("h1")).to_have_text("by-keys")
     sight.house.paddock("kill", "--force", run)
 
 

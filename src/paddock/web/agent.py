@@ -21,7 +21,21 @@ from paddock.client.faces import (
 
 from . import charts
 from .feed import Feed
-from .parts import EVERY_S, Chart, LogView, attempt, box, button, card, chip, table, text, way
+from .parts import (
+    EVERY_S,
+    Button,
+    Chart,
+    LogView,
+    Question,
+    attempt,
+    box,
+    card,
+    chip,
+    scroller,
+    table,
+    text,
+    way,
+)
 from .rows import age_of, clock_time, sentence_of, shown, state_of, tone_of
 from .tail import Tail
 
@@ -46,10 +60,10 @@ class AgentPage:
             with card("Output", classes="wide"):
                 self._log = LogView(most=log_lines())
             with card("Story", classes="story"):
-                self._story = box("pd-scroll")
+                self._story = scroller("What happened to it")
             with card("Black box", classes="box") as self._box_note:
                 self._black_box = box("pd-facts")
-        self._questions = box("")
+        self._question = Question()
         self._refresh_head()
         self._follow()
         ui.timer(EVERY_S, self.refresh)
@@ -63,7 +77,8 @@ class AgentPage:
                     text(safe(self._run.name))
                 self._state = chip("", "")
             self._sentence = text("", "pd-sentence")
-            self._actions = box("pd-actions")
+            with box("pd-actions"):
+                self._make_actions()
             self._facts = box("pd-facts across")
 
     async def refresh(self) -> None:
@@ -94,10 +109,7 @@ class AgentPage:
         self._memory_note.set_text(f"{used}{peak} at most, wall {wall}")
         facts = _facts_of(run, self._feed.cpu.get(run.id))
         _renew(self._facts, facts)
-        allowed = _allowed(run)
-        if self._actions.props.get("data-allowed") != allowed:
-            self._actions.props["data-allowed"] = allowed
-            self._offer(allowed)
+        self._offer()
 
     async def _tell_story(self) -> None:
         client = self._feed.client
@@ -150,46 +162,54 @@ class AgentPage:
 
     # -- acting ---------------------------------------------------------------------------
 
-    def _offer(self, allowed: str) -> None:
-        self._actions.clear()
-        client, run = self._feed.client, self._run.id
-        with self._actions:
-            if "kill" in allowed:
-                button("Kill", lambda: self._ask_kill(force=False), kind="danger")
-                button("Force", lambda: self._ask_kill(force=True), kind="danger quiet")
-            if "freeze" in allowed:
-                button("Freeze", lambda: self._do(client.freeze(run), "Frozen"))
-            if "thaw" in allowed:
-                button("Thaw", lambda: self._do(client.thaw(run), "It goes on"))
-            if "retry" in allowed:
-                button("Retry", self._retry, kind="primary")
-            if "priority" in allowed:
-                self._priorities()
-            with box("pd-button quiet", "a").props(f'href="{way("/agents")}"'):
-                text("All agents")
+    def _make_actions(self) -> None:
+        """All of them at once, and shown while they make sense: one that were made anew would
+        take the focus of whoever works by keys with it."""
+        self._kill = Button("Kill", lambda: self._ask_kill(force=False), kind="danger")
+        self._force = Button("Force", lambda: self._ask_kill(force=True), kind="danger quiet")
+        self._hold = Button("Freeze", self._freeze_or_thaw)
+        self._again = Button("Retry", self._retry, kind="primary")
+        self._priorities()
+        with box("pd-button quiet", "a").props(f'href="{way("/agents")}"'):
+            text("All agents")
+
+    def _offer(self) -> None:
+        run, over = self._run, self._run.state == "ended"
+        if over and self._kill.visible:
+            self._question.take_back()
+        for each in (self._kill, self._force, self._priority):
+            each.set_visibility(not over)
+        self._again.set_visibility(over)
+        self._hold.set_visibility(run.state == "running")
+        self._hold.say("Thaw" if run.frozen else "Freeze")
+        if self._chosen.props.get("value") != run.priority:
+            self._chosen.props["value"] = run.priority
+            self._chosen.update()
+
+    async def _freeze_or_thaw(self) -> None:
+        client, run = self._feed.client, self._run
+        if run.frozen:
+            await attempt(client.thaw(run.id), "It goes on")
+        else:
+            await attempt(client.freeze(run.id), "Frozen")
 
     def _priorities(self) -> None:
-        with box("pd-select", "label"):
+        with box("pd-select", "label") as self._priority:
             text("Priority")
-            chosen = box("", "select").props('aria-label="Priority"')
-            with chosen:
+            self._chosen = box("", "select").props('aria-label="Priority"')
+            with self._chosen:
                 for word in PRIORITIES:
-                    option = box("", "option").props(f'value="{word}"')
-                    if word == self._run.priority:
-                        option.props("selected")
-                    with option:
+                    with box("", "option").props(f'value="{word}"'):
                         text(word)
 
         async def change(event: Any) -> None:
             word = str(event.args)
             if word in PRIORITIES:
                 ask = self._feed.client.priority(self._run.id, cast(PriorityWord, word))
-                await self._do(ask, f"Priority is {word}")
+                if not await attempt(ask, f"Priority is {word}"):
+                    self._chosen.update()  # back to what it is
 
-        chosen.on("change", change, js_handler="(event) => emit(event.target.value)")
-
-    async def _do(self, work: Any, done: str) -> None:
-        await attempt(work, done)
+        self._chosen.on("change", change, js_handler="(event) => emit(event.target.value)")
 
     async def _retry(self) -> None:
         made: list[str] = []
@@ -204,38 +224,20 @@ class AgentPage:
                 ui.navigate.to(f"/agents/{made[0]}")
 
     def _ask_kill(self, *, force: bool) -> None:
-        client, run = self._feed.client, self._run
+        client, run = self._feed.client, self._run.id
         how = "at once, with no time to clean up" if force else "and everything it started"
-        # Not where the button is: buttons change with what the run does, and a question stays.
-        with self._questions, ui.dialog() as dialog, box("pd-card pd-dialog"):
-            with box("", "h2"):
-                text(f"Kill {safe(run.name)}?")
-            text(f"It is stopped {how}.", "pd-dim")
-            with box("pd-actions end"):
-                button("Leave it", dialog.close)
 
-                async def kill() -> None:
-                    dialog.close()
-                    await self._do(client.kill([run.id], force=force), "Stopping")
+        async def kill() -> None:
+            await attempt(client.kill([run], force=force), "Stopping")
 
-                button("Kill", kill, kind="danger").props("autofocus")
-        dialog.on("hide", dialog.delete)
-        dialog.open()
+        title = f"Kill {safe(self._run.name)}?"
+        self._question.ask(title, f"It is stopped {how}.", yes="Kill", do=kill)
 
 
 def _quietly(log: LogView, method: str, words: str) -> None:
     """A page that is just going away needs no more lines."""
     if not log.is_deleted:
         log.run_method(method, words)
-
-
-def _allowed(run: views.RunView) -> str:
-    if run.state == "ended":
-        return "retry"
-    words = ["kill", "priority", run.priority]
-    if run.state == "running":
-        words.append("thaw" if run.frozen else "freeze")
-    return " ".join(words)
 
 
 def _facts_of(run: views.RunView, cpu: float | None) -> dict[str, str]:

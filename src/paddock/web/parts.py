@@ -50,6 +50,26 @@ class LogView(Element, component="static/log.js"):
         self._props["most"] = most
 
 
+class Question(Element, component="static/question.js"):
+    """Asks before something is done. It is made with the page: what is asked may lie over buttons
+    that come and go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._do: Callable[[], Any] = lambda: None
+        self.on("agreed", self._agreed)
+
+    def ask(self, title: str, words: str, *, yes: str, do: Callable[[], Any]) -> None:
+        self._do = do  # what was asked last: there is one question at a time
+        self.run_method("open", title, words, yes)
+
+    def _agreed(self) -> Any:
+        return self._do()
+
+    def take_back(self) -> None:
+        self.run_method("close")
+
+
 def way(path: str) -> str:
     """As a browser asks for it: everything lies below a path that nobody can guess."""
     return f"{ui.context.client.request.scope['root_path']}{path}"
@@ -214,9 +234,20 @@ def chip(words: str, tone: str) -> ui.label:
     return text(words, f"pd-chip {tone}")
 
 
-def button(words: str, do: Callable[[], Any], *, kind: str = "") -> Element:
-    made = _tagged("button", f"pd-button {kind}", words).props('type="button"')
-    return made.on("click", do)
+class Button(Element):
+    def __init__(self, words: str, do: Callable[[], Any], *, kind: str = "") -> None:
+        super().__init__("button")
+        self.classes(f"pd-button {kind}").props('type="button"').on("click", do)
+        with self:
+            self._words = text(words)
+
+    def say(self, words: str) -> None:
+        self._words.set_text(words)
+
+
+def scroller(label: str) -> Element:
+    """A box that keys can scroll too."""
+    return box("pd-scroll").props(f'tabindex="0" role="region" aria-label="{label}"')
 
 
 async def attempt(work: Awaitable[Any], done: str) -> bool:

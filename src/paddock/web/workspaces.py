@@ -13,7 +13,7 @@ from paddock.client import ClientError
 from paddock.client.faces import format_duration, safe, views
 
 from .feed import Feed
-from .parts import box, button, card, heading, table, text
+from .parts import Button, card, heading, scroller, table, text
 
 HEADS = ("run", "state", "repository", "branch", "work in it", "path")
 
@@ -23,8 +23,8 @@ class Workspaces:
         self._feed = feed
         self._note = heading("Workspaces", "asking git")
         with card("All of them") as _:
-            button("Look again", self.look, kind="quiet")
-            self._place = box("pd-scroll")
+            Button("Look again", self.look, kind="quiet")
+            self._place = scroller("All workspaces")
         ui.timer(0.05, self.look, once=True)
 
     async def look(self) -> None:

@@ -11,9 +11,11 @@ export default {
   template: `
     <div class="pd-agents">
       <div class="pd-bar">
-        <div class="pd-tabs" role="tablist" aria-label="Which agents">
+        <div class="pd-tabs" role="tablist" aria-label="Which agents" ref="tabs"
+          @keydown.left.prevent="step(-1)" @keydown.right.prevent="step(1)">
           <button v-for="[key, word] in phases" :key="key" type="button" role="tab"
-            :aria-selected="phase === key" :class="{ on: phase === key }" @click="phase = key">
+            :aria-selected="phase === key" :tabindex="phase === key ? 0 : -1"
+            :class="{ on: phase === key }" @click="phase = key">
             {{ word }} <span class="pd-count">{{ counts[key] }}</span>
           </button>
         </div>
@@ -104,6 +106,12 @@ export default {
     sort(key) {
       if (this.by === key) this.down = !this.down;
       else [this.by, this.down] = [key, key === "bytes" || key === "cpu"];
+    },
+    step(by) {
+      const at = PHASES.findIndex(([key]) => key === this.phase);
+      const to = (at + by + PHASES.length) % PHASES.length;
+      this.phase = PHASES[to][0];
+      this.$refs.tabs.children[to].focus();
     },
     heat(percent) {
       return percent >= 90 ? "hot" : percent >= 75 ? "warm" : "";
