@@ -375,7 +375,7 @@ class Board(Screen[None]):
             self.foot.say("no breaker is open")
             return
         answers = [
-            Answer(str(n), f"reset {breaker_text(one)}", one.group)
+            Answer(str(n), breaker_text(one), one.group)
             for n, one in enumerate(status.breakers[:9], 1)
         ]
 
@@ -383,4 +383,6 @@ class Board(Screen[None]):
             if group is not None:
                 self._do(deeds.reset_breaker(self._client, group))
 
-        self.app.push_screen(Ask("Breakers: let a group start again", answers), answered)
+        self.app.push_screen(
+            Ask("Breakers: reset one, so that its group may start again", answers), answered
+        )

@@ -61,7 +61,8 @@ def _lines(picture: Picture, room: int, signs: Glyphs) -> Iterator[Line]:
     if status.trouble:
         yield _said("Trouble", status.trouble, room, "bad")
     for breaker in status.breakers:
-        yield _said("Breaker", breaker_text(breaker), room, "warn")
+        way = "" if breaker.probe else " (b resets it)"
+        yield _said("Breaker", breaker_text(breaker) + way, room, "warn")
     for notice in status.notices:
         yield _said("Notice", notice, room, "warn")
     for beat in status.heartbeats:
@@ -181,7 +182,7 @@ def breaker_text(breaker: v.BreakerView) -> str:
         return f"{text}; {safe(breaker.probe)} is its probe"
     if breaker.retry_in_s is not None:
         text += f"; one may try in {format_duration(breaker.retry_in_s)}"
-    return f"{text} (b resets it)"
+    return text
 
 
 def _beat(beat: v.HeartbeatView) -> str:

@@ -260,6 +260,8 @@ def _facts_of(run: views.RunView, cpu: float | None) -> dict[str, str]:
 
 
 def _age(run: views.RunView) -> str:
+    if run.state in ("starting", "running"):
+        return ""  # the sentence has said it
     return f"{age_of(run)} ago" if run.state == "ended" else age_of(run)
 
 

@@ -142,14 +142,15 @@ def one(history: History, run: views.RunView) -> Options:
     line = _line("in use", pairs, _BLUE, area=0.14)
     seen = max((value for _, value in pairs if value is not None), default=0.0)
     peak = run.peak_bytes or 0
-    marks = [("peak", peak, _DIM)] if is_between_looks(peak, seen) else []
+    marks = [("peak, between two looks:", peak, _DIM)] if is_between_looks(peak, seen) else []
     if max(seen, peak) > limit_bytes * 0.4:
         marks.append(("wall", limit_bytes, _RED))
     line["markLine"] = {
         "silent": True,
         "symbol": "none",
         "animation": False,
-        "data": [_mark(*mark) for mark in marks],
+        # A peak is often at the wall: their words stand at the two ends.
+        "data": [_mark(*mark, end="End" if mark[0] == "wall" else "Start") for mark in marks],
     }
     axis = _byte_axis(max(seen, *(size for _, size, _ in marks)) if marks else seen)
     return _chart(seconds, [line], axis, tip=_BYTES)
@@ -160,12 +161,12 @@ def is_between_looks(peak: float, seen: float) -> bool:
     return peak > seen * NEARLY
 
 
-def _mark(word: str, size: int, colour: str) -> Options:
+def _mark(word: str, size: int, colour: str, *, end: str) -> Options:
     return {
         "yAxis": size,
         "lineStyle": {"type": "dashed", "width": 1, "color": colour},
         "label": {
-            "position": "insideEndTop",
+            "position": f"inside{end}Top",
             "fontSize": 11,
             "color": colour,
             "formatter": f"{word} {format_size(size)}",

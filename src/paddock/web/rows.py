@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any, Final
 
@@ -25,6 +26,8 @@ SHORT: Final = {
     "timeout_exceeded": "timeout",
     "spawn_failed": "did not start",
 }
+
+_HOW_LONG: Final = re.compile(r"^(?:running|starting) for [\w. ]+(?:[,;] )?")
 
 
 def state_of(run: views.RunView) -> str:
@@ -74,7 +77,7 @@ def row_of(run: views.RunView, *, cpu: float | None, now: float) -> dict[str, An
         "age": age_of(run, now),
         "since": run.since_at or 0,
         "group": safe(run.group),
-        "why": safe(sentence_of(run))[:LONGEST_SENTENCE],
+        "why": safe(why_of(run))[:LONGEST_SENTENCE],
     }
 
 
@@ -85,6 +88,11 @@ def phase_of(run: views.RunView) -> str:
 
 def sentence_of(run: views.RunView) -> str:
     return run.waits_for or run.sentence
+
+
+def why_of(run: views.RunView) -> str:
+    """As the sentence, without how long it runs: beside it is a column for that."""
+    return _HOW_LONG.sub("", sentence_of(run))
 
 
 def clock_time(at: float | None) -> str:

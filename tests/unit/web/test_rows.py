@@ -46,6 +46,22 @@ def test_what_waits_says_why_and_a_long_sentence_is_cut() -> None:
     assert row_of(run, cpu=None, now=0.0)["why"] == "x" * 300
 
 
+@pytest.mark.parametrize(
+    ("sentence", "why"),
+    [
+        ("running for 2 min 15 s", ""),
+        ("starting for 0.4 s", ""),
+        ("running for 3 s, step 1 of 2 (unit)", "step 1 of 2 (unit)"),
+        ("running for 1 h 2 min, frozen by user for 3 s", "frozen by user for 3 s"),
+        ("running for 3 s; the cluster is silent", "the cluster is silent"),
+        ("failed: ended with exit code 3", "failed: ended with exit code 3"),
+    ],
+)
+def test_how_long_one_runs_is_said_once(sentence: str, why: str) -> None:
+    run = msgspec.structs.replace(a_view("one", 1), sentence=sentence)
+    assert row_of(run, cpu=None, now=0.0)["why"] == why
+
+
 def test_an_outcome_that_nobody_knows_yet_looks_bad_and_no_time_is_a_dash() -> None:
     assert tone_of("new_kind_of_end") == "bad"
     assert clock_time(None) == "–"
