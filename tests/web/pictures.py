@@ -36,9 +36,9 @@ PICTURES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("web-agents", "/agents", {}),
     ("web-agent", "/agents/implement-retries", {"height": 1080}),
     ("web-black-box", "/agents/hungry", {"height": 1080}),
-    ("web-capacity", "/capacity", {"height": 640}),
     ("web-phone", "/", {"width": 390, "height": 844}),
     ("web-phone-agents", "/agents", {"width": 390, "height": 844, "dark": True}),
+    ("web-capacity", "/capacity", {"height": 640}),
 )
 
 

@@ -13,6 +13,7 @@ from paddock.core.units import format_duration
 from .connecting import connected
 from .exits import CommandError, ExitCode
 from .lazy import Entry, LazyGroup
+from .live_line import meanwhile
 from .printing import echo_json, note, safe
 
 if TYPE_CHECKING:
@@ -94,11 +95,12 @@ def stop(kill: bool, as_json: bool) -> int:
       paddock daemon stop --kill
     """
     try:
-        with connected(start=False) as client:
+        with connected(start=False) as client, meanwhile("asking it to stop"):
             was = client.stop_daemon(kill=kill)
     except CommandError as error:
         raise _none_running(error) from error
-    gone = _gone(was.pid)
+    with meanwhile(f"waiting for the end of process {was.pid}"):
+        gone = _gone(was.pid)
     if as_json:
         echo_json(was)
     elif gone:

@@ -16,6 +16,7 @@ from paddock import __version__
 from .connecting import door, explained
 from .exits import ExitCode
 from .here import here_directory
+from .live_line import meanwhile
 from .params import DURATION
 from .printing import coloured, counted, echo_json, note, paint, safe, terminal_width
 from .tables import fold
@@ -235,12 +236,17 @@ def _proofs(
     else:
         found = _proven(RunPen(client, walls, driver=driver), within_s=within_s)
     said: set[str] = set()
-    for proof in found:
+    while (proof := _awaited(found)) is not None:
         if not as_json:
             told = "likewise" if proof.is_bad and proof.evidence in said else proof.evidence
             _line(proof.name, f"{proof.verdict}: {told}", _VERDICTS[proof.verdict])
         said.add(proof.evidence)
         yield proof
+
+
+def _awaited(found: Iterator[Proof]) -> Proof | None:
+    with meanwhile("canaries go over their limits"):
+        return next(found, None)
 
 
 def _proven(pen: RunPen, *, within_s: float) -> Iterator[Proof]:

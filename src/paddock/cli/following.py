@@ -175,12 +175,19 @@ class Follower:
                     return
                 if run.state != "queued":
                     every_s = self._next_look_s(run.state)
-                    self._notice.clear()
+                    self._say_that_it_starts(run)
                     continue
                 every_s = WAITING_EVERY_S
                 if self._notice.in_place or said != (run.attempt, run.place):
                     said = run.attempt, run.place
                     self._notice.say(_why_it_waits(run, daemon))
+
+    def _say_that_it_starts(self, run: RunView) -> None:
+        """Of one whose clone takes its time; in a script nobody waits for it."""
+        if run.state == "starting" and self._notice.in_place:
+            self._notice.say(run.sentence)
+        else:
+            self._notice.clear()
 
     def _next_look_s(self, state: str) -> float:
         """One that starts may come back, for want of a workspace, and its start takes no second."""

@@ -1,4 +1,4 @@
-"""What a long measurement is at: one line on stderr that is written over itself, on terminals only.
+"""What something long is at: one line on stderr that is written over itself, on terminals only.
 
 Elsewhere only what was found is said, a line each, as ever.
 """
@@ -9,7 +9,8 @@ import os
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import IO, Final, Self
 
 from paddock.core.units import format_duration
@@ -69,3 +70,11 @@ class LiveLine:
             with suppress(OSError, ValueError):
                 self._stream.write(_ERASED)
                 self._stream.flush()
+
+
+@contextmanager
+def meanwhile(text: str) -> Iterator[None]:
+    """What is waited for, should it take longer than a second."""
+    with LiveLine() as line:
+        line.now(text)
+        yield

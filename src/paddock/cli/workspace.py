@@ -12,6 +12,7 @@ from paddock.core.units import format_duration
 
 from .completing import complete_any_run
 from .connecting import connected
+from .live_line import meanwhile
 from .printing import coloured, echo_json, note, safe, terminal_width
 from .tables import Cell, Column, Row, shown_width, table
 
@@ -70,7 +71,7 @@ def list_them(with_paths: bool, as_json: bool) -> None:
       paddock workspace ls --long
       paddock workspace ls --json | jq -r '.[].path'
     """
-    with connected() as client:
+    with connected() as client, meanwhile("asking git about each"):
         views = client.workspaces()
     if as_json:
         echo_json(views)
@@ -89,7 +90,7 @@ def check(as_json: bool) -> None:
     Example:
       paddock workspace check
     """
-    with connected() as client:
+    with connected() as client, meanwhile("asking git about each"):
         views = client.check_workspaces()
     _show(views, as_json=as_json, dry_run=True)
 
@@ -106,7 +107,7 @@ def clear(dry_run: bool, as_json: bool) -> None:
     Example:
       paddock workspace gc --dry-run
     """
-    with connected() as client:
+    with connected() as client, meanwhile("asking git about each, and removing"):
         views = client.clear_workspaces(dry_run=dry_run)
     _show(views, as_json=as_json, dry_run=dry_run)
 
@@ -132,7 +133,7 @@ def remove(runs: tuple[str, ...], as_json: bool, merged: bool, dry_run: bool) ->
         raise click.UsageError("give the runs whose workspaces go, or --merged and no run")
     if dry_run and not merged:
         raise click.UsageError("--dry-run goes with --merged; `workspace check` looks at all")
-    with connected() as client:
+    with connected() as client, meanwhile("asking git, and removing"):
         if merged:
             views = client.clear_workspaces(dry_run=dry_run, merged=True)
         else:

@@ -138,6 +138,30 @@ def test_why_it_waits_to_be_tried_again_is_said_once(
     assert called.err.count(f"paddock: {said}\n") == 1
 
 
+def test_one_whose_start_takes_its_time_says_so_on_a_terminal(
+    paddock: Paddock, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("paddock.cli.following.WAITING_EVERY_S", 0.001)
+    monkeypatch.setattr("paddock.cli.following.RETRIED_EVERY_S", 0.001)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    daemon.lives["true"] = Life(endless=True)
+
+    def clone() -> None:
+        until(lambda: bool(daemon.runs))
+        before = daemon.looks
+        daemon.change("r0001", state="starting", sentence="starting for 3 s")
+        until(lambda: daemon.looks > before + 5)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=clone)
+    thread.start()
+    called = paddock("run", "--retries", "1", "--", "true")
+    thread.join()
+    assert "\r\x1b[Kpaddock: starting for 3 s" in called.err
+
+
 def test_a_daemon_that_restarts_costs_no_byte(
     paddock: Paddock, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
