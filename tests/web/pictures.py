@@ -30,9 +30,18 @@ CONFIG = """
 performance_profile: host
 performance: {max_concurrent_agents: 11}
 """
+# Slowly enough that looks see it grow.
+HUNGRY = """\
+import os, time
+held = []
+while True:
+    held.append(os.urandom(4 << 20))
+    print(f"read {len(held) * 1000} commits of the whole history")
+    time.sleep(0.5)
+"""
 PICTURES: tuple[tuple[str, str, dict[str, Any]], ...] = (
-    ("web-overview", "/", {}),
-    ("web-overview-dark", "/", {"dark": True}),
+    ("web-overview", "/", {"height": 908}),
+    ("web-overview-dark", "/", {"height": 908, "dark": True}),
     ("web-agents", "/agents", {}),
     ("web-agent", "/agents/implement-retries", {"height": 1080}),
     ("web-black-box", "/agents/hungry", {"height": 1080}),
@@ -58,12 +67,9 @@ def fleet(seconds: float) -> list[RunRequest]:
                 group="shop/" + ("review" if "review" in name else "implementation"),
             )
         )
-    hungry = "echo reading the whole history; sleep 6; exec dd if=/dev/zero of=/dev/null bs=300M"
+    hungry = (sys.executable, "-S", "-u", "-c", HUNGRY)
     runs.insert(
-        3,
-        RunRequest(
-            name="hungry", command=("sh", "-c", hungry), memory_bytes=96 * MIB, group="shop/big"
-        ),
+        3, RunRequest(name="hungry", command=hungry, memory_bytes=96 * MIB, group="shop/big")
     )
     return runs
 

@@ -30,7 +30,7 @@ export default {
               <button type="button" @click="sort(key)">{{ word }}<span aria-hidden="true">{{
                 by === key ? (down ? " ↓" : " ↑") : "" }}</span></button>
             </th>
-            <th class="c-why">Why</th>
+            <th class="c-why">Group, or why</th>
           </tr></thead>
           <tbody>
             <tr v-for="row in visible" :key="row.id">
@@ -43,7 +43,7 @@ export default {
               <td class="c-cpu pd-num">{{ row.cpu === null ? "" : row.cpu + " %" }}</td>
               <td class="c-priority">{{ row.priority }}</td>
               <td class="c-since pd-num">{{ row.age }}</td>
-              <td class="c-why" :title="row.why">{{ row.why }}</td>
+              <td class="c-why" :title="row.why || row.group">{{ row.why || row.group }}</td>
             </tr>
           </tbody>
         </table>
