@@ -110,11 +110,12 @@ def _stays(holds: Callable[[int], bool], agents: int, rounds: int) -> bool:
 
 def beforehand(asked: Asked) -> str:
     """With how many it begins, and why: of small agents that is a crowd."""
-    fit, wall, peak = _surely(asked), format_size(asked.wall_bytes), format_size(_peak(asked))
-    most = f", and no more than {MOST:,} are tried" if fit > MOST else ""
+    peak, wall = _peak(asked), asked.wall_bytes
+    begin = f"{min(MOST, _surely(asked)):,} at once, each a process"
+    most = f"; more than {MOST:,} are never tried" if _surely(asked) > MOST else ""
     return (
-        f"the largest of these agents peaks at {peak}, all together may have {wall}: begins with "
-        f"{min(MOST, fit):,} at once, for {fit:,} fit by that sum{most}; each is a process"
+        f"the largest of these agents peaks at {format_size(peak)}, and {format_size(wall)} are for"
+        f" all of them: {wall // peak:,} fit by that sum; begins with {begin}{most}"
     )
 
 

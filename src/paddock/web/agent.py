@@ -225,13 +225,13 @@ class AgentPage:
 
     def _ask_kill(self, *, force: bool) -> None:
         client, run = self._feed.client, self._run.id
-        how = "at once, with no time to clean up" if force else "and everything it started"
+        how = " at once, with no time to clean up" if force else ", with everything it started"
 
         async def kill() -> None:
             await attempt(client.kill([run], force=force), "Stopping")
 
         title = f"Kill {safe(self._run.name)}?"
-        self._question.ask(title, f"It is stopped {how}.", yes="Kill", do=kill)
+        self._question.ask(title, f"It is stopped{how}.", yes="Kill", do=kill)
 
 
 def _quietly(log: LogView, method: str, words: str) -> None:

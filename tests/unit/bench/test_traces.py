@@ -80,8 +80,12 @@ def test_the_search_finds_the_largest_that_holds(truth: int, begin: int) -> None
 @pytest.mark.parametrize(
     ("peak_mib", "said"),
     [
-        (900, "peaks at 900 MiB, all together may have 9 GiB: begins with 10 at once, for 10 fit"),
-        (1, "begins with 1,000 at once, for 9,216 fit by that sum, and no more than 1,000 are"),
+        (
+            900,
+            "peaks at 900 MiB, and 9 GiB are for all of them: 10 fit by that sum; begins with 10",
+        ),
+        (1, ": 9,216 fit by that sum; begins with 1,000 at once, each a process; more than 1,000"),
+        (10_000, ": 0 fit by that sum; begins with 1 at once"),
     ],
 )
 def test_before_a_crowd_is_started_its_size_and_why_are_said(peak_mib: int, said: str) -> None:
