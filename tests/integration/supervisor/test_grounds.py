@@ -20,7 +20,7 @@ from paddock.workspaces.port_blocks import PortBlocks
 from paddock.workspaces.scratch import Scratch
 from tests.kit.factories import a_policy, a_spec
 from tests.kit.repositories import git
-from tests.kit.stand import Noting, Stand, of
+from tests.kit.stand import Noting, Stand, a_launch, of
 from tests.kit.supervising import Supervised, a_recipe, in_a_loop, until
 
 
@@ -138,15 +138,7 @@ def test_a_late_release_of_one_attempt_is_none_of_the_next(stand: Stand, reposit
     async def scenario() -> None:
         begun: list[Launch] = []
         for attempt in (first, second):
-            launch = Launch(
-                attempt=attempt,
-                command=("true",),
-                environment={},
-                directory=Path("/"),
-                limit_bytes=1,
-                labels=of(repository),
-            )
-            stand.grounds.lay(launch, begun.append)
+            stand.grounds.lay(a_launch(attempt, repository), begun.append)
         await until(lambda: len(begun) == 2)
         stand.grounds.leaving.give_back("a", first)
         stand.grounds.leaving.give_back("a", None)
