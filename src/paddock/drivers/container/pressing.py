@@ -116,7 +116,7 @@ class Pressing:
         await patiently(lambda: self._go_on(life))
 
     async def _go_on(self, life: Life) -> None:
-        """Nobody thaws a second time; but it may have been frozen anew while the engine was away."""
+        """Nobody thaws twice; but it may have been frozen anew while the engine was away."""
         async with life.turn:
             if not life.stands and not life.is_over:
                 await self._unpause_now(life)
