@@ -69,10 +69,10 @@ class Check:
         """Its keeper died: nobody knows how it ended, or none could be started for it."""
         return May.BE_LOST in self.may and view.outcome in ("lost", "spawn_failed")
 
-    def _lacked_room(self, errand: Errand, view: RunView) -> bool:
-        """Its workspace is on the disk that was full."""
+    def _could_not_work(self, errand: Errand, view: RunView) -> bool:
+        """Its workspace is on the disk that was full, or read-only."""
         failed = view.outcome in ("failed", "spawn_failed")
-        return May.LACK_ROOM in self.may and errand.work and failed
+        return May.FAIL_AT_WORK in self.may and errand.work and failed
 
     def _end_of(self, errand: Errand, view: RunView) -> None:
         self.books.ended(str(view.outcome))
@@ -80,11 +80,13 @@ class Check:
             self.books.said_lost += 1
             return
         found = f"{view.outcome} {view.exit_code}"
-        if not ({str(view.outcome), found} & set(errand.ends) or self._lacked_room(errand, view)):
+        if not (
+            {str(view.outcome), found} & set(errand.ends) or self._could_not_work(errand, view)
+        ):
             self.scene.blame(f"{errand.name} ended as {found} ({view.because}), not {errand.ends}")
 
     def _starts_of(self, errand: Errand, view: RunView, starts: int) -> None:
-        excused = self._is_lost(view) or self._lacked_room(errand, view)
+        excused = self._is_lost(view) or self._could_not_work(errand, view)
         if starts == 0 and not excused and view.outcome != "cancelled":
             self.scene.blame(f"{errand.name} never started, and ended as {view.outcome}")
         if starts > 1:
@@ -94,7 +96,7 @@ class Check:
 
     def _output_of(self, errand: Errand, view: RunView) -> None:
         expected = errand.output
-        if expected is None or self._lacked_room(errand, view):
+        if expected is None or self._could_not_work(errand, view):
             return
         missing, at = 0, 0
         for record in self._asked(lambda client: list(client.log_records(view.id))):

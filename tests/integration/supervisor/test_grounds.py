@@ -203,13 +203,20 @@ def test_the_workspace_of_a_beat_goes_with_its_end(stand: Stand, repository: Pat
     in_a_loop(scenario)
 
 
+async def a_beat_that_found_something(
+    stand: Stand, one: Supervised, repository: Path
+) -> tuple[str, Launch]:
+    beats(one, repository, "sleep=60")
+    await until(lambda: bool(stand.driver.launched), within_s=20)
+    [(run, launch)] = stand.driver.launched.items()
+    (launch.directory / "found.txt").write_text("a finding")
+    return run, launch
+
+
 def test_a_beat_with_work_that_is_only_there_keeps_it(stand: Stand, repository: Path) -> None:
     async def scenario() -> None:
         async with stand.life() as one:
-            beats(one, repository, "sleep=60")
-            await until(lambda: bool(stand.driver.launched), within_s=20)
-            [(run, launch)] = stand.driver.launched.items()
-            (launch.directory / "found.txt").write_text("a finding")
+            run, launch = await a_beat_that_found_something(stand, one, repository)
             stand.driver.terminate(launch.attempt)
             await one.ended(run)
             await until(lambda: stand.state(run) == "idle")
@@ -223,10 +230,7 @@ def test_a_beat_with_work_that_is_only_there_keeps_it(stand: Stand, repository: 
 def test_what_a_beat_committed_stays_on_its_branch(stand: Stand, repository: Path) -> None:
     async def scenario() -> None:
         async with stand.life() as one:
-            beats(one, repository, "sleep=60")
-            await until(lambda: bool(stand.driver.launched), within_s=20)
-            [(run, launch)] = stand.driver.launched.items()
-            (launch.directory / "found.txt").write_text("a finding")
+            run, launch = await a_beat_that_found_something(stand, one, repository)
             git(launch.directory, "add", "found.txt")
             git(launch.directory, "commit", "-m", "found")
             stand.driver.terminate(launch.attempt)
