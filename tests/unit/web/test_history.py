@@ -133,7 +133,7 @@ def test_an_empty_history_makes_charts_too() -> None:
 
 
 def test_the_ladders_lines_are_where_the_daemon_says() -> None:
-    rungs = dict(zip(charts.RUNGS, range(70, 99, 5), strict=False))
+    rungs = {name: 70.0 + 5 * n for n, name in enumerate(charts.RUNGS)}
     lines = charts.host(a_history(), rungs)["series"][0]["markLine"]["data"]
     assert [line["yAxis"] for line in lines] == list(rungs.values())
 
