@@ -13,11 +13,11 @@ from typing import TypeVar
 
 import apsw
 
-from paddock.client import Client
+from paddock.client import Client, Record
 from paddock.drivers.local.containment.choosing import read_home
 from paddock.wire.views import RunView
 from tests.chaos.books import Books
-from tests.chaos.errands import Errand
+from tests.chaos.errands import Errand, Output
 from tests.chaos.fault import May
 from tests.chaos.scene import A_MONTH_S, LONG_S, Scene
 from tests.kit import leaks
@@ -69,10 +69,10 @@ class Check:
         """Its keeper died: nobody knows how it ended, or none could be started for it."""
         return May.BE_LOST in self.may and view.outcome in ("lost", "spawn_failed")
 
-    def _lacked_room(self, errand: Errand, view: RunView) -> bool:
-        """Its workspace is on the disk that was full."""
+    def _could_not_work(self, errand: Errand, view: RunView) -> bool:
+        """Its workspace is on the disk that was full, or read-only."""
         failed = view.outcome in ("failed", "spawn_failed")
-        return May.LACK_ROOM in self.may and errand.work and failed
+        return May.FAIL_AT_WORK in self.may and errand.work and failed
 
     def _end_of(self, errand: Errand, view: RunView) -> None:
         self.books.ended(str(view.outcome))
@@ -80,11 +80,13 @@ class Check:
             self.books.said_lost += 1
             return
         found = f"{view.outcome} {view.exit_code}"
-        if not ({str(view.outcome), found} & set(errand.ends) or self._lacked_room(errand, view)):
+        if not (
+            {str(view.outcome), found} & set(errand.ends) or self._could_not_work(errand, view)
+        ):
             self.scene.blame(f"{errand.name} ended as {found} ({view.because}), not {errand.ends}")
 
     def _starts_of(self, errand: Errand, view: RunView, starts: int) -> None:
-        excused = self._is_lost(view) or self._lacked_room(errand, view)
+        excused = self._is_lost(view) or self._could_not_work(errand, view)
         if starts == 0 and not excused and view.outcome != "cancelled":
             self.scene.blame(f"{errand.name} never started, and ended as {view.outcome}")
         if starts > 1:
@@ -94,21 +96,27 @@ class Check:
 
     def _output_of(self, errand: Errand, view: RunView) -> None:
         expected = errand.output
-        if expected is None or self._lacked_room(errand, view):
+        if expected is None or self._could_not_work(errand, view):
             return
-        missing, at = 0, 0
-        for record in self._asked(lambda client: list(client.log_records(view.id))):
-            # Of a flood the beginning is let go on purpose, and only that.
-            missing += record.missing_bytes if at or not expected.only_its_end else 0
+        at, records = 0, self._records(view.id)
+        if expected.only_its_end:  # packed, and its beginning let go, while it is read: look again
+            give_up_at = time.monotonic() + SOON_S
+            while _lacking(records, expected) and time.monotonic() < give_up_at:
+                records = self._records(view.id)
+        for record in records:
             self.books.output_bytes += len(record.data)
             if record.data != expected.part(record.at, record.end):
                 self.scene.blame(f"{errand.name}: output is wrong from byte {record.at} on")
                 return
             at = record.end
+        missing = _lacking(records, expected)
         self.books.lacking_bytes += missing
         if missing and May.LACK_ROOM not in self.may:
             self.scene.blame(f"{errand.name}: {missing} bytes of its output are not kept")
         self._is_whole(errand, end=at)
+
+    def _records(self, run: str) -> list[Record]:
+        return self._asked(lambda client: list(client.log_records(run)))
 
     def _is_whole(self, errand: Errand, *, end: int) -> None:
         expected = errand.output
@@ -304,3 +312,11 @@ def _looks(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return facts.st_mtime_ns, facts.st_size
+
+
+def _lacking(records: Sequence[Record], expected: Output) -> int:
+    """Bytes that are not kept. Of a flood the beginning is let go on purpose, and only that."""
+    if expected.only_its_end:
+        begin = next((n for n, record in enumerate(records) if record.data), len(records))
+        records = records[begin + 1 :]  # it says what is missing before it
+    return sum(record.missing_bytes for record in records)

@@ -24,7 +24,8 @@ class May(enum.Flag):
     NOTHING = 0
     BE_LOST = enum.auto()  # its end is not known, and is said to be `lost`; it is not run again
     RUN_AGAIN = enum.auto()  # it was stopped under pressure, and goes on later
-    LACK_ROOM = enum.auto()  # output had nowhere to go, and is counted; work in there may fail
+    LACK_ROOM = enum.auto()  # output had nowhere to go, and is counted
+    FAIL_AT_WORK = enum.auto()  # its workspace is on a disk that takes nothing
     END_EARLY = enum.auto()  # the last of its output died with the pipe that nobody held
 
     @property
@@ -35,8 +36,9 @@ class May(enum.Flag):
 _WORDS = {
     May.BE_LOST: "the end of what ran then may be `lost`",
     May.RUN_AGAIN: "a run may be stopped and run again",
-    May.LACK_ROOM: "output may be missing, and is counted; a workspace there may fail; work that "
-    "could not be saved on its branch stays in its workspace",
+    May.LACK_ROOM: "output may be missing, and is counted; work that could not be saved on its "
+    "branch stays in its workspace",
+    May.FAIL_AT_WORK: "an agent that works in a workspace there may fail",
     May.END_EARLY: "the last output of what ended then may be missing",
 }
 

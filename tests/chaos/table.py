@@ -10,7 +10,8 @@ from tests.chaos.fault import Fault, May
 from tests.kit import striking
 
 LOST = May.BE_LOST | May.END_EARLY
-LACKS, AGAIN = May.LACK_ROOM, May.RUN_AGAIN
+FAILS, AGAIN = May.FAIL_AT_WORK, May.RUN_AGAIN
+LACKS = May.LACK_ROOM | FAILS
 FAULTS: tuple[Fault, ...] = (
     Fault("kill-daemon", "SIGKILL of the daemon, one to three times", do=on_processes.kill_daemon),
     *(
@@ -29,7 +30,13 @@ FAULTS: tuple[Fault, ...] = (
     Fault("kill-both", "SIGKILL of daemon and keeper", LOST, do=on_processes.kill_both),
     Fault("kill-web", "SIGKILL of the dashboard while it is asked", do=on_processes.kill_web),
     Fault("full-disk", "the state directory's disk is full", LACKS, do=on_disk.fill_disk),
-    Fault("read-only", "a dead daemon's disk is read-only", do=on_disk.make_read_only, alone=True),
+    Fault(
+        "read-only",
+        "a dead daemon's disk is read-only",
+        FAILS,
+        do=on_disk.make_read_only,
+        alone=True,
+    ),
     Fault("no-memory", "a neighbour takes the host's memory", AGAIN, do=on_disk.take_memory),
     Fault("busy-store", "somebody locks a dead daemon's database", do=on_store.hold_store),
     Fault("damaged-store", "the database's pages rot", do=on_store.damage_store, alone=True),

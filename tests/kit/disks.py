@@ -1,8 +1,9 @@
-"""A small disk of a test's own, that can fill up or become read-only."""
+"""A small disk of a test's own, that can fill up or become read-only; and what feels like one."""
 
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -61,3 +62,14 @@ def a_small_disk(directory: Path, *, size: str = "2m") -> Iterator[SmallDisk]:
 
 def _run(*command: str) -> None:
     subprocess.run(command, check=True, capture_output=True)
+
+
+@contextmanager
+def files_of_at_most(limit_bytes: int) -> Iterator[None]:
+    """The kernel then writes what fits, and only the next write is an error: as on a full disk."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from paddock.api.views_of import rungs_of
+from paddock.core.policy import LadderPolicy
 from paddock.wire import views as v
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -56,14 +58,13 @@ def a_memory_view(run: v.RunView, **more: Any) -> v.MemoryView:
 
 
 def a_status_view(**more: Any) -> v.StatusView:
-    rungs = {"skip_low": 70.0, "queue": 80.0, "preempt": 85.0, "emergency": 95.0}
     usual: dict[str, Any] = {
         "host": v.HostView(
             total_bytes=16 * GIB,
             available_bytes=10 * GIB,
             used_percent=37.5,
             ladder="calm",
-            rungs=rungs,
+            rungs=rungs_of(LadderPolicy(), 16 * GIB),
         ),
         "fleet": v.FleetView(
             limit_bytes=12 * GIB,

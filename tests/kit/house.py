@@ -13,9 +13,11 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
+
+import apsw
 
 from paddock.client import Client
 from paddock.client.errors import ClientError
@@ -24,6 +26,7 @@ from paddock.drivers.local.containment.choosing import read_home
 from paddock.wire.run_request import RunRequest
 from paddock.wire.views import RunView, Submission, Submit
 from tests.kit import leaks
+from tests.kit.waiting import until
 
 T = TypeVar("T")
 PADDOCK = [sys.executable, "-P", "-m", "paddock"]
@@ -102,6 +105,21 @@ class House:
         except (OSError, ValueError):
             return 0
         return pid if self._is_our_daemon(pid) and _kill(pid) else 0
+
+    def lose_power(self) -> None:
+        """All of it dies at once, and nobody sees how; what starts next starts on another boot."""
+        facts = self.daemon()
+        for pid in (facts["pid"], facts["keeper_pid"]):
+            os.kill(pid, signal.SIGKILL)
+            until(lambda pid=pid: not leaks.is_alive(pid), within_s=5)  # type: ignore[misc]
+        leaks.end(self.processes())
+        until(lambda: self.processes() == {}, within_s=5)
+        with closing(apsw.Connection(str(self.places.store))) as db:
+            db.execute("UPDATE fleet SET boot_id = '00000000-another-boot 0.0'")
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        for journal in self.places.keeper.glob("*.journal"):
+            text = journal.read_text(encoding="ascii")
+            journal.write_text(text.replace(boot, "00000000-another-boot"), encoding="ascii")
 
     def _is_our_daemon(self, pid: int) -> bool:
         try:

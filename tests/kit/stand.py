@@ -11,6 +11,7 @@ import msgspec
 
 from paddock.core.events import Event
 from paddock.core.policy import Policy
+from paddock.core.run import Attempt
 from paddock.drivers.fake.driver import FakeDriver
 from paddock.ports import Launch, Store
 from paddock.storage.memory import MemoryStore
@@ -88,3 +89,15 @@ class Stand:
 def of(repository: Path | str, **more: Any) -> dict[str, str]:
     wanted = Wanted(repository=str(repository), **more)
     return {REPOSITORY_LABEL: msgspec.json.encode(wanted).decode()}
+
+
+def a_launch(attempt: Attempt, repository: Path) -> Launch:
+    """Of an attempt that works in a workspace of it."""
+    return Launch(
+        attempt=attempt,
+        command=("true",),
+        environment={},
+        directory=Path("/"),
+        limit_bytes=1,
+        labels=of(repository),
+    )

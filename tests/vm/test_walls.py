@@ -6,6 +6,7 @@ import pytest
 
 from paddock.cgroups.files import number, read_or_empty
 from paddock.core.units import MIB
+from tests.integration.walls.test_escapes import *  # noqa: F403
 from tests.integration.walls.test_overseers import *  # noqa: F403
 from tests.integration.walls.test_walls import *  # noqa: F403
 from tests.kit.keeping import PYTHON

@@ -31,7 +31,6 @@ class Watch:
         self._api, self._kind, self._hear, self._labels = api, kind, hear, labels
         self.known: dict[str, Object] = {}  # by name, as last seen
         self._version: str | None = None
-        self.breaks = 0
         self.is_broken = False  # nothing was heard since it broke off
 
     async def begin(self, *, patience_s: float | None = None) -> None:
@@ -68,7 +67,6 @@ class Watch:
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     def _broke(self, error: Exception) -> None:
-        self.breaks += 1
         self.is_broken = True
         if _is_gone(error):
             self._version = None

@@ -49,9 +49,6 @@ class RunDefaults:
     log_rotation_bytes: int
     log_files_kept: int
     full_log: bool
-    max_worktrees: int
-    worktree_idle_days: int
-    tui_log_lines: int
 
     def high_bytes(self, limit_bytes: int) -> int:
         """Where throttling begins for this limit; always below it."""
@@ -136,9 +133,6 @@ def run_defaults(settings: Settings, total_bytes: int) -> RunDefaults:
         log_rotation_bytes=settings[s.LOG_ROTATION] * _MB,
         log_files_kept=settings[s.LOG_FILES],
         full_log=settings[s.FULL_LOG],
-        max_worktrees=settings[s.MAX_WORKTREES],
-        worktree_idle_days=settings[s.WORKTREE_IDLE],
-        tui_log_lines=settings[s.TUI_LINES],
     )
 
 

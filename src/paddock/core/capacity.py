@@ -1,4 +1,4 @@
-"""How many agents a host can safely hold: CAP-1 to CAP-3 as pure functions.
+"""How many agents a host can safely hold: CAP-1 and CAP-2 as pure functions.
 
 Does not admit anything: the maximum's floor is one even where one cannot fit, and admission
 still does its own sums.
@@ -7,7 +7,6 @@ still does its own sums.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from itertools import pairwise
 from typing import Final
 
@@ -116,42 +115,6 @@ def capacity(
 def matrix(per_agent_bytes: int) -> tuple[Capacity, ...]:
     """The decision matrix: the sum for the usual sizes of hosts."""
     return tuple(capacity(gib * GIB, per_agent_bytes=per_agent_bytes) for gib in MATRIX_GIB)
-
-
-class Verdict(StrEnum):
-    SAFE = "safe"
-    REDUCED = "reduced"
-    REFUSED = "refused"
-
-
-@dataclass(frozen=True, slots=True)
-class Preflight:
-    """How many agents may run at once (none when refused), and why, with the numbers."""
-
-    verdict: Verdict
-    agents: int
-    sentence: str
-
-
-def preflight(asked: int, cap: Capacity, *, strict: bool = False) -> Preflight:
-    """CAP-3: more than is safe is reduced with a warning, or refused when `strict`."""
-    if asked < 1:
-        raise ValueError(f"at least one agent must be asked for, not {asked}")
-    each, room = format_size(cap.per_agent_bytes), format_size(cap.fleet_bytes)
-    room = f"the {room} that {format_size(cap.total_bytes)} less the host's reserve leave"
-    if not cap.fits:
-        sentence = f"an agent of {each} does not fit {room}; give it less memory"
-        return Preflight(Verdict.REFUSED, 0, sentence)
-    if asked <= cap.max_agents:
-        return Preflight(Verdict.SAFE, asked, f"{_agents(asked)} of {each} fit {room}")
-    fit = f"{_agents(asked)} of {each} do not fit {room}: {cap.max_agents} at most"
-    if strict:
-        return Preflight(Verdict.REFUSED, 0, f"{fit}; refused because of strict")
-    return Preflight(Verdict.REDUCED, cap.max_agents, f"{fit}; reduced to {cap.max_agents}")
-
-
-def _agents(count: int) -> str:
-    return "1 agent" if count == 1 else f"{count} agents"
 
 
 def _next_nominal(nominal: int) -> int:

@@ -48,6 +48,15 @@ def make_state(state: Path) -> None:
         raise NotFit(f"others can look into {state}; run: chmod 700 {state}")
 
 
+class LastingLog(logging.handlers.RotatingFileHandler):
+    """Opened anew where somebody has removed it: the next line is in a file that can be read."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not Path(self.baseFilename).exists():
+            self.close()
+        super().emit(record)
+
+
 def set_up_log(file: Path | None, *, verbose: bool) -> None:
     """Bounded: a daemon lives for months."""
     handler: logging.Handler = logging.StreamHandler()
@@ -55,9 +64,7 @@ def set_up_log(file: Path | None, *, verbose: bool) -> None:
         if file.is_fifo():
             raise NotFit(f"{file} is a pipe, and a daemon would wait in it; remove it")
         try:
-            handler = logging.handlers.RotatingFileHandler(
-                file, maxBytes=LOG_BYTES, backupCount=LOGS_KEPT, encoding="utf-8"
-            )
+            handler = LastingLog(file, maxBytes=LOG_BYTES, backupCount=LOGS_KEPT, encoding="utf-8")
         except OSError as error:
             raise NotFit(f"the log {file} cannot be written ({error.strerror})") from None
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname).1s %(name)s: %(message)s"))

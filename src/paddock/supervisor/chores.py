@@ -19,6 +19,8 @@ LOOK_S: Final = 1.0  # at the store's files: an agent may remove them, and nothi
 PAUSE_S: Final = 0.05  # between two batches, so that commits come through
 UPLOADS_KEPT_S: Final = 24 * 3600.0
 NOT_TIDIED: Final = "tidying waits"
+NOT_DROPPED: Final = "old input of runs stays"
+NOT_DONE: Final = "the ballast is not seen to"
 NOT_MENDED: Final = "the store's files are not looked after"
 
 log = logging.getLogger("paddock.chores")
@@ -57,11 +59,19 @@ class Chores:
                     await self._supervisor.mend()
             if time.monotonic() >= due_at:
                 due_at = time.monotonic() + self._every_s
-                with self._steady.turn(NOT_TIDIED):
-                    await self.once()
+                await self.once()
             await asyncio.sleep(LOOK_S)
 
     async def once(self) -> None:
+        """Each for itself: what one of them meets must not keep the others from their turn."""
+        with self._steady.turn(NOT_TIDIED):
+            await self._forget_old()
+        with self._steady.turn(NOT_DROPPED):
+            await self._drop_uploads()
+        with self._steady.turn(NOT_DONE):
+            self._also()
+
+    async def _forget_old(self) -> None:
         """A small batch at a time: each holds the store's thread for a moment only.
 
         Output goes with the run that this very store forgets. What no store knows is left alone:
@@ -76,18 +86,18 @@ class Chores:
             await asyncio.sleep(PAUSE_S)
         if some_went:
             await supervisor.count_outcomes()
-        await self._drop_uploads()
-        self._also()
 
     def _drop_output(self, runs: Iterable[str]) -> None:
         """The store has forgotten these for good: what one of them leaves in the way, such as a
-        file in place of a directory, must not keep that of all others."""
+        file in place of a directory, or a bug, must not keep that of all others."""
         for run in runs:
             for kept in self._kept:
                 try:
                     kept.remove(run)
                 except (OSError, WorkspaceError) as error:
                     log.warning("of %s, which is forgotten, something is left: %s", run, error)
+                except Exception:
+                    log.exception("of %s, which is forgotten, something is left", run)
 
     async def _drop_uploads(self) -> None:
         """What was handed over as stdin for a run that never came, or has ended."""
@@ -104,4 +114,12 @@ class Chores:
         if not self._stdin.is_dir():
             return []
         before = time.time() - UPLOADS_KEPT_S
-        return [path for path in self._stdin.iterdir() if path.lstat().st_mtime < before]
+        return [path for path in self._stdin.iterdir() if _changed_at(path) < before]
+
+
+def _changed_at(path: Path) -> float:
+    """Of one that went meanwhile: now, so that nobody bothers."""
+    try:
+        return path.lstat().st_mtime
+    except FileNotFoundError:
+        return time.time()

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -27,6 +26,7 @@ from paddock.core.run import Attempt, Exit, Run, Stopping
 from paddock.ports import Recipe
 from paddock.storage.errors import StoreError
 from paddock.supervisor.held_ends import HeldEnds
+from paddock.supervisor.looks import Looks
 from paddock.supervisor.sessions import Agent, Sessions, Written, lines_of
 from paddock.supervisor.stated_times import wait_s
 from paddock.supervisor.stepping import agent_at, resumes
@@ -63,7 +63,7 @@ class Signs:
         self._sessions = sessions
         self._held = HeldEnds(fleet)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._threads = ThreadPoolExecutor(2, thread_name_prefix="signs")
+        self._looks = Looks("signs")
 
     def takes(self, event: Event) -> bool:
         """Whether it is told later, with what was seen."""
@@ -82,8 +82,7 @@ class Signs:
     async def _look(self, run: Run, event: Event) -> None:
         seen = Seen()
         try:
-            async with asyncio.timeout(PATIENCE_S):
-                seen = await self._seen(run, event)
+            seen = await self._seen(run, event)
         except (OSError, StoreError, BadPattern) as error:
             log.warning("what %s wrote last is not known: %s", run.id, error)
         except Exception:
@@ -92,12 +91,13 @@ class Signs:
         self._pass_on(run.attempt, seen)
 
     async def _seen(self, run: Run, event: Event) -> Seen:
-        recipe = await self._recipe(run.id)
+        async with asyncio.timeout(PATIENCE_S):
+            recipe = await self._recipe(run.id)
         agent = None if recipe is None else agent_at(recipe.labels, run.steps_done)
         if recipe is None or agent is None:
             return Seen()
         look = partial(self._see, run.attempt, agent, event, resumed=resumes(run, recipe))
-        return await asyncio.get_running_loop().run_in_executor(self._threads, look)
+        return await self._looks.seen(look, patience_s=PATIENCE_S)
 
     def _pass_on(self, attempt: Attempt, seen: Seen) -> None:
         for event in self._held.let_go(attempt):
@@ -123,7 +123,7 @@ class Signs:
     def close(self) -> None:
         for task in self._tasks:
             task.cancel()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._looks.close()
 
 
 def signs_for(supervisor: Supervisor, sessions: Sessions, written: Written) -> Signs:

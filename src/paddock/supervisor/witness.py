@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
@@ -24,6 +23,7 @@ from paddock.core.retry import TRY_LATER
 from paddock.core.run import Attempt, Exit, Run
 from paddock.supervisor.held_ends import HeldEnds
 from paddock.supervisor.later import Stated
+from paddock.supervisor.looks import Looks
 from paddock.workspaces.errors import WorkspaceError
 from paddock.workspaces.room import Room
 
@@ -66,7 +66,7 @@ class Witness:
         self._kept = kept
         self._held = HeldEnds(fleet)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._threads = ThreadPoolExecutor(2, thread_name_prefix="witness")
+        self.looks = Looks("witness")
 
     def takes(self, event: Event) -> bool:
         """Whether it is told later, with what was seen."""
@@ -95,8 +95,7 @@ class Witness:
         """An end that is not told is a run that never ends: whatever comes of the look."""
         seen = Seen(event.exit)
         try:
-            async with asyncio.timeout(self.patience_s):
-                seen = await asyncio.get_running_loop().run_in_executor(self._threads, see)
+            seen = await self.looks.seen(see, patience_s=self.patience_s)
         except TimeoutError:
             seen = Seen(event.exit, f"what it left could not be seen in {self.patience_s:g} s")
         except Exception:
@@ -142,4 +141,4 @@ class Witness:
     def close(self) -> None:
         for task in self._tasks:
             task.cancel()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self.looks.close()

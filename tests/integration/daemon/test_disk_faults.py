@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from paddock.client import Client
@@ -44,6 +45,33 @@ def test_a_removed_database_is_put_back_also_while_nothing_happens(house: House)
     house.kill_daemon()
     house.start()
     assert is_running(house, taken.id)
+
+
+def test_a_whole_state_directory_that_was_removed_is_made_again(house: House) -> None:
+    """By a cleaner, or by a user in the wrong window. What the daemon has open, it has whole."""
+    house.start()
+    (old,) = house.submit(shell("old", "exit 4")).runs
+    house.ended([old.id])
+    go = house.home / "go"
+    script = f"echo one; until [ -e {go} ]; do sleep 0.1; done; echo two; exit 5"
+    (lives,) = house.submit(shell("lives", script)).runs
+    until(lambda: is_running(house, lives.id), within_s=10)
+    pid = house.daemon()["pid"]
+    shutil.rmtree(house.places.state)
+    until(lambda: house.places.store.exists() and house.places.socket.exists(), within_s=10)
+    (new,) = house.submit(shell("new", "echo here; exit 6")).runs
+    go.touch()
+    views = {each.name: each.exit_code for each in house.ended([old.id, lives.id, new.id])}
+    assert views == {"old": 4, "lives": 5, "new": 6}
+    assert house.daemon()["pid"] == pid
+    assert "removed under the daemon" in house.log()
+    assert house.paddock("logs", "lives").stdout.endswith("two\n")
+    assert house.paddock("logs", "new").stdout == "here\n"
+    until((house.places.keeper / "keeper.sock").exists, within_s=20)  # it is heard every 5 s
+    house.kill_daemon()
+    house.start()
+    assert {each["name"] for each in house.told("ls", "--all")} == {"old", "lives", "new"}
+    assert house.paddock("run", "--", "true").returncode == 0
 
 
 def test_a_new_store_leaves_running_agents_and_all_output_alone(house: House) -> None:

@@ -11,7 +11,6 @@ import subprocess
 import time
 from pathlib import Path
 
-import apsw
 import pytest
 
 from paddock.wire.run_request import RunRequest
@@ -168,19 +167,7 @@ def test_after_a_reboot_what_died_with_the_machine_is_run_again(house: House) ->
     text = 'echo "attempt $PADDOCK_ATTEMPT_NUMBER"; [ $PADDOCK_ATTEMPT_NUMBER -gt 1 ] || sleep 60'
     (taken,) = house.submit(shell("a", text)).runs
     until(lambda: is_running(house, taken.id), within_s=10)
-    facts = house.daemon()
-    for pid in (facts["pid"], facts["keeper_pid"]):  # the power fails: nobody sees the agent die
-        os.kill(pid, signal.SIGKILL)
-        until(lambda pid=pid: not leaks.is_alive(pid), within_s=5)  # type: ignore[misc]
-    leaks.end(house.processes())
-    until(lambda: house.processes() == {}, within_s=5)
-    db = apsw.Connection(str(house.places.store))
-    db.execute("UPDATE fleet SET boot_id = '00000000-another-boot 0.0'")
-    db.close()
-    for journal in house.places.keeper.glob("*.journal"):
-        text = journal.read_text(encoding="ascii")
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-        journal.write_text(text.replace(boot, "00000000-another-boot"), encoding="ascii")
+    house.lose_power()
     house.start()
     (view,) = house.ended([taken.id], within_s=30)
     assert (view.outcome, view.attempt) == ("succeeded", 2)

@@ -11,12 +11,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 
 from paddock.wire.run_request import RunRequest, Step
 from paddock.wire.views import RunView
-from tests.kit import leaks, striking
+from tests.kit import striking
 from tests.kit.house import House, a_house, is_running, patiently, shell
 from tests.kit.waiting import until
 
@@ -149,7 +148,7 @@ def test_after_a_reboot_the_step_that_was_under_way_is_told_that_it_may_be_done(
     hang = f'{told}; [ -n "$PADDOCK_STEP_MAYBE_DONE" ] || sleep 60'
     (taken,) = house.submit(in_steps(step("one", told), step("two", hang))).runs
     until(lambda: b"two" in house.output(taken.id), within_s=10)
-    _lose_power(house)
+    house.lose_power()
     house.start()
     (ended,) = house.ended([taken.id], within_s=60)
     assert ended.outcome == "succeeded"
@@ -158,22 +157,6 @@ def test_after_a_reboot_the_step_that_was_under_way_is_told_that_it_may_be_done(
         f"two new {taken.id}/2",
         f"two 1 {taken.id}/2",
     ]
-
-
-def _lose_power(house: House) -> None:
-    facts = house.daemon()
-    for pid in (facts["pid"], facts["keeper_pid"]):
-        os.kill(pid, signal.SIGKILL)
-        until(lambda pid=pid: not leaks.is_alive(pid), within_s=5)  # type: ignore[misc]
-    leaks.end(house.processes())
-    until(lambda: house.processes() == {}, within_s=5)
-    db = apsw.Connection(str(house.places.store))
-    db.execute("UPDATE fleet SET boot_id = '00000000-another-boot 0.0'")
-    db.close()
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    for journal in house.places.keeper.glob("*.journal"):
-        text = journal.read_text(encoding="ascii")
-        journal.write_text(text.replace(boot, "00000000-another-boot"), encoding="ascii")
 
 
 def test_a_retry_goes_on_where_it_failed_and_from_the_start_when_asked(house: House) -> None:

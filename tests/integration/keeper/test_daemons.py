@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from paddock.drivers.local.keeper.protocol import encode
-from paddock.drivers.local.keeper_client import KeeperClient, KeeperGone, KeeperRefused, journals
+from paddock.drivers.local.keeper_client import (
+    KeeperClient,
+    KeeperGone,
+    KeeperRefused,
+    journals,
+    launch_keeper,
+)
 from tests.kit import leaks
 from tests.kit.keeping import PYTHON, Keeping
 from tests.kit.waiting import until
@@ -250,6 +256,28 @@ def test_a_kill_that_a_dead_daemon_had_asked_for_is_done_and_explained(kept: Kee
     kept.epoch, kept.client = 2, new
     ended = kept.ended("a")
     assert (ended["signal"], ended["stop"]) == (signal.SIGKILL, why)
+
+
+def test_a_directory_removed_under_a_daemon_is_made_again_with_all_that_is_in_it(
+    kept: Keeping,
+) -> None:
+    spawned = kept.spawn("a", ["sleep", "1000"])
+    shutil.rmtree(kept.directory)
+    kept.spawn("b", ["sh", "-c", "exit 3"], fifo=str(kept.directory / "attempts" / "b.fifo"))
+    assert kept.ended("b")["exit_code"] == 3
+
+    def is_back() -> bool:
+        kept.client.call("list")  # as a daemon that says something every few seconds
+        return (kept.directory / "keeper.sock").exists()
+
+    until(is_back)
+    assert launch_keeper(kept.directory) is False, "a second keeper would know of nobody"
+    (lines,) = journals(kept.directory).values()
+    assert {line["attempt"] for line in lines[1:]} == {"a", "b"}
+    kept.client.close()
+    kept.connect()
+    leaks.end({spawned["pid"]: spawned["start"]})
+    assert kept.ended("a")["signal"] == signal.SIGKILL
 
 
 def test_a_keeper_whose_directory_is_gone_ends_with_its_last_agent(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_an_exit_while_no_daemon_is_there_is_told_to_the_next(kept: Keeping) -> 
         (["true"], {"cgroups": ["/dev/full"]}, "joined: /dev/full", 125),
         (["true"], {"stdin": "/no/such/file"}, "/no/such/file: No such file", None),
         (["true"], {"stdin": "/dev/zero"}, "stdin must be a regular file", None),
-        (["true"], {"fifo": "/no/such/place/fifo"}, "/no/such/place: No such file", None),
+        (["true"], {"fifo": "/no/such/place/fifo"}, "/no/such: No such file", None),
         (["true", "x" * 200_000], {}, "Argument list too long", None),
     ],
 )

@@ -102,6 +102,6 @@ def test_the_places_of_fifos_are_made_again(kept: Keeping) -> None:
     place = kept.directory / "attempts"
     kept.spawn("a", ["echo", "hello"], fifo=str(place / "a.fifo"))
     assert kept.ended("a")["exit_code"] == 0
-    nowhere = kept.directory / "no" / "such" / "place.fifo"
+    nowhere = kept.directory / "no" / "such" / "place" / "b.fifo"
     kept.spawn("b", ["echo", "hello"], fifo=str(nowhere))
     assert kept.ended("b")["permanent"] is False, "its place is ours, and no fault of the run's"

@@ -20,7 +20,7 @@ from paddock.workspaces.port_blocks import PortBlocks
 from paddock.workspaces.scratch import Scratch
 from tests.kit.factories import a_policy, a_spec
 from tests.kit.repositories import git
-from tests.kit.stand import Noting, Stand, of
+from tests.kit.stand import Noting, Stand, a_launch, of
 from tests.kit.supervising import Supervised, a_recipe, in_a_loop, until
 
 
@@ -138,15 +138,7 @@ def test_a_late_release_of_one_attempt_is_none_of_the_next(stand: Stand, reposit
     async def scenario() -> None:
         begun: list[Launch] = []
         for attempt in (first, second):
-            launch = Launch(
-                attempt=attempt,
-                command=("true",),
-                environment={},
-                directory=Path("/"),
-                limit_bytes=1,
-                labels=of(repository),
-            )
-            stand.grounds.lay(launch, begun.append)
+            stand.grounds.lay(a_launch(attempt, repository), begun.append)
         await until(lambda: len(begun) == 2)
         stand.grounds.leaving.give_back("a", first)
         stand.grounds.leaving.give_back("a", None)
@@ -211,13 +203,20 @@ def test_the_workspace_of_a_beat_goes_with_its_end(stand: Stand, repository: Pat
     in_a_loop(scenario)
 
 
+async def a_beat_that_found_something(
+    stand: Stand, one: Supervised, repository: Path
+) -> tuple[str, Launch]:
+    beats(one, repository, "sleep=60")
+    await until(lambda: bool(stand.driver.launched), within_s=20)
+    [(run, launch)] = stand.driver.launched.items()
+    (launch.directory / "found.txt").write_text("a finding")
+    return run, launch
+
+
 def test_a_beat_with_work_that_is_only_there_keeps_it(stand: Stand, repository: Path) -> None:
     async def scenario() -> None:
         async with stand.life() as one:
-            beats(one, repository, "sleep=60")
-            await until(lambda: bool(stand.driver.launched), within_s=20)
-            [(run, launch)] = stand.driver.launched.items()
-            (launch.directory / "found.txt").write_text("a finding")
+            run, launch = await a_beat_that_found_something(stand, one, repository)
             stand.driver.terminate(launch.attempt)
             await one.ended(run)
             await until(lambda: stand.state(run) == "idle")
@@ -231,10 +230,7 @@ def test_a_beat_with_work_that_is_only_there_keeps_it(stand: Stand, repository: 
 def test_what_a_beat_committed_stays_on_its_branch(stand: Stand, repository: Path) -> None:
     async def scenario() -> None:
         async with stand.life() as one:
-            beats(one, repository, "sleep=60")
-            await until(lambda: bool(stand.driver.launched), within_s=20)
-            [(run, launch)] = stand.driver.launched.items()
-            (launch.directory / "found.txt").write_text("a finding")
+            run, launch = await a_beat_that_found_something(stand, one, repository)
             git(launch.directory, "add", "found.txt")
             git(launch.directory, "commit", "-m", "found")
             stand.driver.terminate(launch.attempt)

@@ -16,7 +16,7 @@ from paddock.core.run import Attempt
 from paddock.ports import Launch
 from paddock.supervisor import leaving
 from paddock.workspaces.locks import hold
-from tests.kit.stand import Stand, of
+from tests.kit.stand import Stand, a_launch
 from tests.kit.supervising import in_a_loop, until
 
 
@@ -43,15 +43,7 @@ def saving(stand: Stand, run: str, seconds: float) -> Iterator[None]:
 
 async def begun_in(stand: Stand, repository: Path, attempt: Attempt) -> list[Launch]:
     begun: list[Launch] = []
-    launch = Launch(
-        attempt=attempt,
-        command=("true",),
-        environment={},
-        directory=Path("/"),
-        limit_bytes=1,
-        labels=of(repository),
-    )
-    stand.grounds.lay(launch, begun.append)
+    stand.grounds.lay(a_launch(attempt, repository), begun.append)
     return begun
 
 

@@ -3,6 +3,9 @@
 import pytest
 
 from paddock.api.preflight import at_once, too_many
+from paddock.config.layers import settings_of
+from paddock.config.policy import to_policy
+from paddock.core.units import GIB
 from tests.kit.factories import a_policy, a_spec
 
 
@@ -34,6 +37,23 @@ def test_what_does_not_fit_together_is_said(sizes: list[str], sentence: str | No
     assert (found is None) == (sentence is None)
     if found is not None and sentence is not None:
         assert found[0].startswith(sentence) and "\n" not in found[0]
+
+
+ON_16G = to_policy(settings_of({}), 16 * GIB)
+
+
+def test_two_agents_of_4g_are_safe_on_16g() -> None:
+    assert too_many([a_spec(name, memory="4G") for name in ("a", "b")], ON_16G) is None
+
+
+@pytest.mark.parametrize(("each", "safe"), [("4G", "2 are"), ("8G", "1 is")])
+def test_more_than_is_safe_is_reduced_and_said_with_numbers(each: str, safe: str) -> None:
+    found = too_many([a_spec(name, memory=each) for name in "abcd"], ON_16G)
+    assert found is not None
+    assert found[0] == (
+        f"4 agents of {each[0]} GiB at once are asked for; {safe} safe on this host (16 GiB, 8 GiB "
+        "of it kept for the host): the others wait their turn"
+    )
 
 
 def test_the_number_of_agents_counts_too() -> None:

@@ -208,8 +208,10 @@ def test_values_that_do_not_agree_are_reported_at_the_one_in_the_file(text: str,
 
 
 def test_a_prepared_host_may_have_500_worktrees() -> None:
-    text = "performance_profile: host\nperformance: {max_worktrees: 400}"
-    assert settings(text)[s.MAX_WORKTREES] == 400
+    text = "performance_profile: host\nperformance: {max_worktrees: %s}"
+    assert settings(text % 500)[s.MAX_WORKTREES] == 500
+    (line,) = mistakes_in(text % 501)
+    assert "found 501; allowed: a whole number from 1 to 500" in line
 
 
 def test_the_projects_file_is_found_upward(tmp_path: Path) -> None:

@@ -251,14 +251,20 @@ def test_guaranteed_admission_never_uses_what_was_learned() -> None:
     assert started[Admission.LEARNED] > 4
 
 
-def test_learned_runs_are_let_in_step_by_step() -> None:
-    """Beyond what the limits allow, four at a time: what they use is seen before the next."""
+def one_that_has_learned() -> Yard:
+    """A large host, and one run that used far less than it might have."""
     policy = a_policy(total="64G", reserve="16G", admission=Admission.LEARNED)
     yard = Yard(with_parts(policy, sizing={"evidence": 1}))
     yard.run(a_spec("warm", memory="12G"))
     yard.sample(warm="200M")
     yard.advance(1700)
     yard.end("warm")
+    return yard
+
+
+def test_learned_runs_are_let_in_step_by_step() -> None:
+    """Beyond what the limits allow, four at a time: what they use is seen before the next."""
+    yard = one_that_has_learned()
     yard.submit(*(a_spec(f"r{i}", memory="12G") for i in range(20)))
     first = len(yard.live)
     yard.sample()
@@ -266,12 +272,7 @@ def test_learned_runs_are_let_in_step_by_step() -> None:
 
 
 def test_slow_cpus_hold_back_what_the_limits_would_not_let_in() -> None:
-    policy = a_policy(total="64G", reserve="16G", admission=Admission.LEARNED)
-    yard = Yard(with_parts(policy, sizing={"evidence": 1}))
-    yard.run(a_spec("warm", memory="12G"))
-    yard.sample(warm="200M")
-    yard.advance(1700)
-    yard.end("warm")
+    yard = one_that_has_learned()
     yard.sample(a_host(total="64G", slowdown=1.5))
     yard.submit(*(a_spec(f"r{i}", memory="12G") for i in range(8)))
     assert len(yard.live) == 4  # 4 × 12 GiB of 48

@@ -3,16 +3,14 @@
 import pytest
 
 from paddock.core.capacity import (
-    Verdict,
     capacity,
     default_limit,
     host_reserve,
     matrix,
     max_agents,
     nominal_total,
-    preflight,
 )
-from paddock.core.units import GIB, MIB, parse_size
+from paddock.core.units import GIB, parse_size
 
 
 @pytest.mark.parametrize(
@@ -119,35 +117,3 @@ def test_the_matrix_has_the_usual_hosts() -> None:
         for row in matrix(4 * GIB)
     ]
     assert numbers == [(16, 8, 2), (32, 16, 4), (64, 32, 8), (128, 80, 12), (1536, 232, 326)]
-
-
-def test_two_agents_of_4g_are_safe_on_16g() -> None:
-    check = preflight(2, capacity(16 * GIB, per_agent_bytes=4 * GIB))
-    assert (check.verdict, check.agents) == (Verdict.SAFE, 2)
-
-
-@pytest.mark.parametrize(("each", "reduced"), [(4, 2), (8, 1)])
-def test_more_than_is_safe_is_reduced_and_said_with_numbers(each: int, reduced: int) -> None:
-    check = preflight(4, capacity(16 * GIB, per_agent_bytes=each * GIB))
-    assert (check.verdict, check.agents) == (Verdict.REDUCED, reduced)
-    assert check.sentence == (
-        f"4 agents of {each} GiB do not fit the 8 GiB that 16 GiB less the host's reserve leave: "
-        f"{reduced} at most; reduced to {reduced}"
-    )
-
-
-def test_strict_refuses_instead_of_reducing() -> None:
-    check = preflight(4, capacity(16 * GIB, per_agent_bytes=4 * GIB), strict=True)
-    assert (check.verdict, check.agents) == (Verdict.REFUSED, 0)
-    assert "2 at most" in check.sentence
-
-
-def test_an_agent_that_cannot_fit_is_refused_although_the_maximum_is_one() -> None:
-    check = preflight(1, capacity(16 * GIB, per_agent_bytes=9 * GIB))
-    assert (check.verdict, check.agents) == (Verdict.REFUSED, 0)
-    assert "an agent of 9 GiB does not fit the 8 GiB" in check.sentence
-
-
-def test_asking_for_no_agents_is_a_mistake() -> None:
-    with pytest.raises(ValueError, match="at least one agent"):
-        preflight(0, capacity(16 * GIB, per_agent_bytes=512 * MIB))

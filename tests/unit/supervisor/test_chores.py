@@ -50,6 +50,21 @@ def test_a_bug_in_one_turn_is_told_once_and_the_next_turn_comes(
     assert told == [f"{NOT_MENDED}: 'a bug'", f"{NOT_TIDIED}: ZeroDivisionError"]
 
 
+def test_what_one_chore_meets_does_not_keep_the_others_from_their_turn(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    done: list[str] = []
+
+    async def play() -> None:
+        async with supervised(Faulty()) as one:
+            chores = Chores(one.supervisor, (), tmp_path, also=lambda: done.append("also"))
+            await chores.once()
+
+    asyncio.run(play())
+    assert done == ["also"]
+    assert NOT_TIDIED in caplog.text
+
+
 class Forgetful(MemoryStore):
     """Forgets two runs, once."""
 
@@ -74,4 +89,31 @@ def test_what_cannot_be_removed_of_one_run_does_not_keep_that_of_another(
 
     asyncio.run(play())
     assert [path.name for path in tmp_path.iterdir()] == ["first"]
+    assert "of first, which is forgotten, something is left" in caplog.text
+
+
+class Broken:
+    """Keeps something of every run, and meets a bug with the first."""
+
+    def __init__(self) -> None:
+        self.removed: list[str] = []
+
+    def remove(self, run: str) -> None:
+        if run == "first":
+            raise ZeroDivisionError
+        self.removed.append(run)
+
+
+def test_a_bug_with_what_is_kept_of_one_run_does_not_keep_that_of_another(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The store has forgotten both for good: nobody would come back for the second."""
+    kept = Broken()
+
+    async def play() -> None:
+        async with supervised(Forgetful()) as one:
+            await Chores(one.supervisor, (kept,), tmp_path / "stdin").once()
+
+    asyncio.run(play())
+    assert kept.removed == ["second"]
     assert "of first, which is forgotten, something is left" in caplog.text

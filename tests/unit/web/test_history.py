@@ -157,9 +157,9 @@ def test_an_empty_history_makes_charts_too() -> None:
 
 
 def test_the_ladders_lines_are_where_the_daemon_says() -> None:
-    rungs = {"skip_low": 70.0, "queue": 80.0, "preempt": 85.0, "emergency": 95.0}
+    rungs = {name: 70.0 + 5 * n for n, name in enumerate(charts.RUNGS)}
     lines = charts.host(a_history(), rungs)["series"][0]["markLine"]["data"]
-    assert [line["yAxis"] for line in lines] == [70.0, 80.0, 85.0, 95.0]
+    assert [line["yAxis"] for line in lines] == list(rungs.values())
 
 
 def test_the_wall_is_drawn_once_an_agent_comes_near_it() -> None:

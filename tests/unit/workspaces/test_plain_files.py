@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from paddock.workspaces.plain_files import put_plain, read_plain
-
-
-@contextmanager
-def files_of_at_most(limit_bytes: int) -> Iterator[None]:
-    """The kernel then writes what fits, and only the next write is an error: as on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit_bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+from tests.kit.disks import files_of_at_most
 
 
 @pytest.mark.parametrize("durable", [False, True])

@@ -46,6 +46,7 @@ class Life:
     stop: Stop | None = None  # why it is being killed
     killing: bool = False
     paused: bool = False  # by the engine
+    stands: bool = False  # still, as far as anybody wants it to
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # of standing still and going on
     forgotten: bool = False  # nobody listens any more; cleared away once it is over
     undrained_since: float | None = None

@@ -7,15 +7,18 @@ between (measured for the local driver: 5 rounds of 25 against none).
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import fcntl
 import os
 import stat
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 FLAGS: Final = os.SPLICE_F_MOVE | os.SPLICE_F_NONBLOCK
 # So that one chatterer does not keep the others waiting; a pipe holds no more.
 MOST_A_TURN_BYTES: Final = 1 << 20
+MOST_A_LOOK_BYTES: Final = 1 << 16  # what a pipe holds: more could not be looked at
 PIPE_BYTES: Final = 128 << 10
 
 
@@ -29,43 +32,69 @@ def move(fifo_fd: int, segment: str, most_bytes: int = MOST_A_TURN_BYTES) -> Mov
     up in the middle what was moved counts: the error comes the next time."""
     segment_fd = open_segment(segment)
     try:
-        end, moved = os.fstat(segment_fd).st_size, 0
-        while moved < most_bytes:
-            try:
-                count = _some(fifo_fd, segment_fd, end + moved, most_bytes - moved)
-            except OSError:
-                if not moved:
-                    raise
-                break
-            if count == 0:
-                break
-            moved += count
-        return Moved(moved, end + moved)
+        return move_into(fifo_fd, segment_fd, most_bytes)
     finally:
         os.close(segment_fd)
 
 
-def _some(fifo_fd: int, segment_fd: int, at: int, most: int) -> int:
+def move_into(fifo_fd: int, segment_fd: int, most_bytes: int) -> Moved:
+    end, moved = os.fstat(segment_fd).st_size, 0
+    while moved < most_bytes:
+        try:
+            count = _some(fifo_fd, segment_fd, end + moved, most_bytes - moved)
+        except OSError:
+            if not moved:
+                raise
+            break
+        if count == 0:
+            break
+        moved += count
+    return Moved(moved, end + moved)
+
+
+def _some(fifo_fd: int, segment_fd: int, at: int, most_bytes: int) -> int:
     try:
-        return os.splice(fifo_fd, segment_fd, most, offset_dst=at, flags=FLAGS)
+        return os.splice(fifo_fd, segment_fd, most_bytes, offset_dst=at, flags=FLAGS)
     except BlockingIOError:
         return 0
     except OSError as error:
         if error.errno != errno.EINVAL:
             raise
-    return _copy(fifo_fd, segment_fd, at)
+    return _copy(fifo_fd, segment_fd, at, most_bytes)
 
 
-def _copy(fifo_fd: int, segment_fd: int, at: int) -> int:
-    """For file systems that cannot splice. A kill between the two calls loses up to 64 KiB."""
-    try:
-        data = os.read(fifo_fd, 1 << 16)
-    except BlockingIOError:
-        return 0
+def _copy(fifo_fd: int, segment_fd: int, at: int, most_bytes: int) -> int:
+    """For file systems that cannot splice: written first, and only then taken out of the FIFO.
+
+    What a full disk refuses stays in there. A kill in between writes up to 64 KiB twice.
+    """
+    data = _peek(fifo_fd, min(most_bytes, MOST_A_LOOK_BYTES))
     written = 0
-    while written < len(data):
-        written += os.pwrite(segment_fd, data[written:], at + written)
+    try:
+        while written < len(data):
+            written += os.pwrite(segment_fd, data[written:], at + written)
+    except OSError:
+        if not written:
+            raise
+    if written:
+        with suppress(BlockingIOError):  # its agent has read it meanwhile
+            os.read(fifo_fd, written)
     return written
+
+
+def _peek(fifo_fd: int, most_bytes: int) -> bytes:
+    """What lies in the FIFO, and stays there. Python has no `tee`."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        size = ctypes.c_size_t(most_bytes)
+        count: int = libc.tee(fifo_fd, writer, size, os.SPLICE_F_NONBLOCK)
+        if count < 0 and ctypes.get_errno() != errno.EAGAIN:
+            raise OSError(ctypes.get_errno(), "the output cannot be looked at")
+        return os.read(reader, count) if count > 0 else b""
+    finally:
+        os.close(reader)
+        os.close(writer)
 
 
 def open_fifo(path: str) -> int:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+from contextlib import suppress
 from typing import Final
 
 from paddock.cgroups.v2 import Group2
 from paddock.drivers.attempts import heeds
+from paddock.drivers.container.deeds import patiently
 from paddock.drivers.container.engine import Engine, EngineTrouble
 from paddock.drivers.container.life import Life
 from paddock.drivers.container.processes import is_harmed_by, main_of, send
@@ -63,11 +65,13 @@ class Pressing:
 
     async def kill(self, life: Life) -> None:
         """Round after round, then the container as a whole."""
-        for _ in range(KILL_ROUNDS):
+        for turn in range(KILL_ROUNDS):
             tether = life.tether
             if tether is None or not self.kill_round(tether):
                 break
-            await self._unpause(life)
+            if turn == 0:  # none is paused any more once it is to be killed
+                with suppress(EngineTrouble):
+                    await self._unpause(life)
             if not tether.members() and life.exit is not None:
                 return
             await asyncio.sleep(KILL_AGAIN_S)
@@ -75,8 +79,9 @@ class Pressing:
             await self.kill_whole(life)  # some cannot be reached, or the shim says nothing
 
     async def kill_whole(self, life: Life) -> None:
-        await self._unpause(life)
         tether = life.tether
+        with suppress(EngineTrouble):
+            await self._unpause(life)
         try:
             await self._engine.kill(life.container, "KILL")
         except EngineTrouble as error:
@@ -88,6 +93,7 @@ class Pressing:
         async with life.turn:
             if life.stop is not None:
                 return  # one that stands still could not die
+            life.stands = True
             tether = life.tether
             group = tether.group if tether is not None and tether.group.freeze() else None
             if group is None:
@@ -101,10 +107,19 @@ class Pressing:
     async def thaw(self, life: Life) -> None:
         """One that an earlier daemon froze as well: both ways are tried."""
         async with life.turn:
+            life.stands = False
             tether = life.tether
             if tether is None or not tether.group.thaw():
                 life.paused = True
-            await self._unpause_now(life)
+            with suppress(EngineTrouble):
+                await self._unpause_now(life)
+        await patiently(lambda: self._go_on(life))
+
+    async def _go_on(self, life: Life) -> None:
+        """Nobody thaws twice; but it may have been frozen anew while the engine was away."""
+        async with life.turn:
+            if not life.stands and not life.is_over:
+                await self._unpause_now(life)
 
     async def _unpause(self, life: Life) -> None:
         async with life.turn:  # a pause that is under way would outlast it
@@ -112,5 +127,5 @@ class Pressing:
 
     async def _unpause_now(self, life: Life) -> None:
         if life.paused:
-            life.paused = False
             await self._engine.unpause(life.container)
+            life.paused = False

@@ -58,7 +58,6 @@ class KubernetesDriver:
         """`write` takes what agents write; without it output stays in the cluster. `written`: so
         many bytes of an attempt's are kept already."""
         self.api, self.settings = api, settings
-        self._instance = instance
         self._expect, self._written = expect, written
         self._names = Names(instance)
         self.wants: Callable[[Attempt], bool] = lambda _: True  # of those that have ended

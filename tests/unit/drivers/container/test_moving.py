@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from paddock.drivers.container.holder import Holder
-from paddock.drivers.container.moving import Lock, move, open_fifo, widen
+from paddock.drivers.container.moving import Lock, move, move_into, open_fifo, widen
+from tests.kit.disks import files_of_at_most
 
 
 @pytest.fixture
@@ -35,6 +36,20 @@ def test_a_widened_fifo_holds_more_than_the_usual_64_kilobytes(fifo: int, tmp_pa
     widen(fifo)
     assert os.write(fifo, b"x" * 100_000) == 100_000
     assert move(fifo, str(tmp_path / "1.log")) == (100_000, 100_000)
+
+
+def test_what_a_full_disk_refuses_of_a_copy_stays_in_the_fifo(fifo: int, tmp_path: Path) -> None:
+    """The kernel says EINVAL for O_APPEND, as it does for file systems that cannot splice."""
+    segment = os.open(tmp_path / "1.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    text = bytes(range(256)) * 120
+    os.write(fifo, text)
+    with files_of_at_most(10_000):
+        assert move_into(fifo, segment, 1 << 20) == (10_000, 10_000)
+        with pytest.raises(OSError, match="File too large"):
+            move_into(fifo, segment, 1 << 20)
+    assert move_into(fifo, segment, 1 << 20) == (len(text) - 10_000, len(text))
+    os.close(segment)
+    assert (tmp_path / "1.log").read_bytes() == text
 
 
 def test_what_is_no_fifo_or_no_file_is_not_opened(fifo: int, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from paddock.core.run import Attempt, Outcome
 from paddock.drivers.container.deeds import Deed, Deeds
+from paddock.drivers.container.engine import EngineTrouble
 from paddock.drivers.container.life import Life
 from paddock.drivers.container.naming import Box
 from paddock.drivers.container.pressing import Pressing
@@ -20,6 +21,7 @@ class SlowEngine:
     def __init__(self) -> None:
         self.done: list[str] = []
         self.paused = False
+        self.away = 0  # so often it does not answer
         self.let_through = asyncio.Event()
 
     async def pause(self, name: str) -> None:  # noqa: ARG002
@@ -28,6 +30,10 @@ class SlowEngine:
         self.done.append("pause")
 
     async def unpause(self, name: str) -> None:  # noqa: ARG002
+        if self.away:
+            self.away -= 1
+            self.done.append("no answer")
+            raise EngineTrouble("it is being restarted")
         self.paused = False
         self.done.append("unpause")
 
@@ -93,6 +99,42 @@ def test_a_kill_waits_for_a_pause_that_is_under_way_and_no_other_follows() -> No
 
     engine = pressed(scenario)
     assert engine.done == ["pause", "unpause", "kill KILL"] and not engine.paused
+
+
+def test_a_thaw_is_asked_for_again_when_the_engine_was_away() -> None:
+    """Nobody else would: the run would stand still for ever, and hold its memory."""
+
+    async def scenario(pressing: Pressing, engine: SlowEngine, life: Life, deeds: Deeds) -> None:
+        engine.let_through.set()
+        engine.away = 2
+        deeds.do(_frozen(pressing), life)
+        deeds.do(pressing.thaw, life)
+
+    engine = pressed(scenario)
+    assert engine.done == ["pause", "no answer", "no answer", "unpause"] and not engine.paused
+
+
+def test_a_thaw_that_comes_late_does_not_undo_the_freeze_after_it() -> None:
+    async def scenario(pressing: Pressing, engine: SlowEngine, life: Life, deeds: Deeds) -> None:
+        engine.let_through.set()
+        engine.away = 2
+        for deed in (_frozen(pressing), pressing.thaw, _frozen(pressing)):
+            deeds.do(deed, life)
+
+    engine = pressed(scenario)
+    assert engine.done[-1] == "pause" and engine.paused
+
+
+def test_a_kill_does_not_fail_for_an_engine_that_does_not_thaw() -> None:
+    async def scenario(pressing: Pressing, engine: SlowEngine, life: Life, deeds: Deeds) -> None:
+        engine.let_through.set()
+        await pressing.freeze(life, reclaim=False)
+        engine.away = 1
+        life.stop = Stop(Outcome.PREEMPTED, "the host's memory")
+        deeds.do(pressing.kill, life)
+
+    engine = pressed(scenario)
+    assert engine.done == ["pause", "no answer", "kill KILL"]
 
 
 def _frozen(pressing: Pressing) -> Deed:

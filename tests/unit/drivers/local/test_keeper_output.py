@@ -16,6 +16,7 @@ from paddock.drivers.local.keeper.output import (
     open_segment,
 )
 from paddock.drivers.local.keeper.protocol import Order
+from tests.kit.disks import files_of_at_most
 
 
 @pytest.fixture
@@ -77,6 +78,19 @@ def test_a_file_that_cannot_be_spliced_into_is_copied_into(outlet: Outlet) -> No
     assert move(outlet.fifo_fd, segment, 1 << 20) == 0
     os.close(segment)
     assert written(outlet) == b"x" * 70_000
+
+
+def test_what_a_full_disk_refuses_of_a_copy_stays_in_the_pipe(outlet: Outlet) -> None:
+    segment = os.open(outlet.segment, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    text = bytes(range(256)) * 120
+    os.write(outlet.fifo_fd, text)
+    with files_of_at_most(10_000):
+        assert move(outlet.fifo_fd, segment, 1 << 20) == 10_000
+        with pytest.raises(OSError, match="File too large"):
+            move(outlet.fifo_fd, segment, 1 << 20)
+    assert move(outlet.fifo_fd, segment, 1 << 20) == len(text) - 10_000
+    os.close(segment)
+    assert written(outlet) == text
 
 
 @pytest.mark.parametrize("opened", [open_fifo, open_segment])

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import os
 import resource
 import socket
@@ -14,11 +13,12 @@ import sys
 
 from .cgroups import leave_agents_cgroups, leave_home
 from .children import REPORT_PREFIX, Children
-from .connection import listen
+from .connection import hold, listen
 from .journal import Journal
 from .protocol import SOCKET_NAME, journal_name
 from .requests import own_facts
 from .server import Server
+from .telling import log
 
 PR_SET_CHILD_SUBREAPER = 36
 OWN_OOM_SCORE_ADJ = -900
@@ -40,7 +40,7 @@ def be_born(words: list[str]) -> None:
     os.closerange(3, 1 << 20)
     os.umask(0o077)
     for trouble in leave_agents_cgroups():
-        sys.stderr.write(f"paddock keeper: {trouble}\n")
+        log.say(trouble)
     listener, lock = claim(directory)
     if "foreground" not in settings:
         detach(settings.get("log", "/dev/null"))
@@ -65,10 +65,9 @@ def claim(directory: str) -> tuple[socket.socket, int]:
     found = os.stat(directory)
     if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
         raise Unfit(f"{directory} must be yours and closed to others (chmod 700)")
-    lock = os.open(f"{directory}/keeper.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+        lock = hold(directory)
+    except BlockingIOError:
         raise Busy(f"another keeper serves {directory}") from None
     for name in os.listdir(directory):
         if name.startswith(REPORT_PREFIX):  # of a keeper that was killed
@@ -76,7 +75,7 @@ def claim(directory: str) -> tuple[socket.socket, int]:
     return listen(directory), lock
 
 
-def detach(log: str) -> None:
+def detach(path: str) -> None:
     """Two forks: the first may leave a session it leads, the second can never have a terminal."""
     if os.fork():
         os._exit(0)
@@ -86,18 +85,9 @@ def detach(log: str) -> None:
     os.setpgid(0, 0)
     os.chdir("/")
     null = os.open("/dev/null", os.O_RDWR)
-    try:
-        # Not waiting: somebody may have laid a pipe there, and its agents need a keeper more than
-        # that needs a log.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
-        out = os.open(log, flags, 0o600)
-    except OSError:
-        out = os.dup(null)
     os.dup2(null, 0)
-    os.dup2(out, 1)
-    os.dup2(out, 2)
-    for descriptor in (null, out):
-        os.close(descriptor)
+    os.close(null)
+    log.begin(path)
 
 
 def serve(directory: str, listener: socket.socket, settings: dict[str, str]) -> None:

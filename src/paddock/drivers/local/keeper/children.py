@@ -262,6 +262,9 @@ class Children:
         self._journal.forgot(len(self.attempts), self.endings)
         return True
 
+    def write_again(self) -> None:
+        self._journal.again(self.endings)
+
     def endings(self) -> list[Message]:
         """What the journal holds: how they ended; of those that have not, which process it is, and
         why it is being killed."""

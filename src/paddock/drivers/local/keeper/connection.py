@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 import sys
@@ -9,7 +10,7 @@ import time
 from collections import deque
 
 from .members import look_at
-from .protocol import SOCKET_NAME, BadMessage, Lines, encode
+from .protocol import LOCK_NAME, SOCKET_NAME, BadMessage, Lines, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,6 +104,17 @@ class Connection:
             self.flush()
             self.is_open = False
             self.socket.close()
+
+
+def hold(directory: str) -> int:
+    """The lock that says which keeper serves a directory; OSError if that is another."""
+    lock = os.open(f"{directory}/{LOCK_NAME}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise
+    return lock
 
 
 def listen(directory: str) -> socket.socket:

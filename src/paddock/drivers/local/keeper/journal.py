@@ -58,6 +58,11 @@ class Journal:
         if not self._whole or self._size > REWRITE_ABOVE_BYTES + 1024 * left:
             self._rewrite(unforgotten())
 
+    def again(self, unforgotten: Callable[[], list[Message]]) -> None:
+        """Somebody removed the file: what is written to it now, nobody will read."""
+        if not os.access(self._path, os.F_OK):
+            self._rewrite(unforgotten())
+
     def sync(self) -> None:
         if self._descriptor < 0 or not self.unsynced:
             return

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 
 from .members import look_at, read_proc, send
+from .telling import log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,9 +54,8 @@ def end_silent(daemon: Connection) -> None:
     process = look_at(pid) if pid > 1 else None
     if process is None or process.start != start or not is_ours(pid) or is_traced(pid):
         return
-    text = f"paddock keeper: the daemon (pid {pid}) has said nothing for "
-    sys.stderr.write(f"{text}{daemon.silent_at_most_s:g} s: killed\n")
-    sys.stderr.flush()
+    silent_s = daemon.silent_at_most_s
+    log.say(f"the daemon (pid {pid}) has said nothing for {silent_s:g} s: killed")
     send(pid, start, signal.SIGKILL)
 
 

@@ -8,6 +8,7 @@ by the keeper while no daemon is there, and by the daemon.
 # ruff: noqa: PTH102, PTH108, PTH116, SIM105
 from __future__ import annotations
 
+import ctypes
 import errno
 import fcntl
 import os
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 # So that one chatterer does not keep the keeper from the others.
 MOST_A_TURN_BYTES = 1 << 20
+MOST_A_LOOK_BYTES = 1 << 16  # what a pipe holds: more could not be looked at
 # os.SPLICE_F_NONBLOCK, besides O_NONBLOCK: an agent that reads its own stdout (`more` reads
 # commands from stderr) may empty the pipe after it was seen to be full, and a keeper must not wait.
 FLAGS = os.SPLICE_F_MOVE | os.SPLICE_F_NONBLOCK
@@ -34,33 +36,62 @@ def move(fifo_fd: int, segment_fd: int, most_bytes: int) -> int:
     moved = 0
     while moved < most_bytes:
         try:
-            count = os.splice(
-                fifo_fd, segment_fd, most_bytes - moved, offset_dst=end + moved, flags=FLAGS
-            )
-        except BlockingIOError:
-            break
-        except OSError as error:
-            if error.errno != errno.EINVAL:
-                if moved:
-                    break
+            count = _some(fifo_fd, segment_fd, end + moved, most_bytes - moved)
+        except OSError:
+            if not moved:
                 raise
-            count = _copy(fifo_fd, segment_fd, end + moved, most_bytes - moved)
+            break
         if count == 0:
             break
         moved += count
     return moved
 
 
-def _copy(fifo_fd: int, segment_fd: int, end: int, most_bytes: int) -> int:
-    """For file systems that cannot splice. A kill between the two calls loses up to 64 KiB."""
+def _some(fifo_fd: int, segment_fd: int, at: int, most_bytes: int) -> int:
     try:
-        data = os.read(fifo_fd, min(most_bytes, 1 << 16))
+        return os.splice(fifo_fd, segment_fd, most_bytes, offset_dst=at, flags=FLAGS)
     except BlockingIOError:
         return 0
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+    return _copy(fifo_fd, segment_fd, at, most_bytes)
+
+
+def _copy(fifo_fd: int, segment_fd: int, at: int, most_bytes: int) -> int:
+    """For file systems that cannot splice: written first, and only then taken out of the FIFO.
+
+    What a full disk refuses stays in there. A kill in between writes up to 64 KiB twice.
+    """
+    data = _peek(fifo_fd, min(most_bytes, MOST_A_LOOK_BYTES))
     written = 0
-    while written < len(data):
-        written += os.pwrite(segment_fd, data[written:], end + written)
+    try:
+        while written < len(data):
+            written += os.pwrite(segment_fd, data[written:], at + written)
+    except OSError:
+        if not written:
+            raise
+    if written:
+        try:
+            os.read(fifo_fd, written)
+        except BlockingIOError:  # its agent has read it meanwhile
+            pass
     return written
+
+
+def _peek(fifo_fd: int, most_bytes: int) -> bytes:
+    """What lies in the FIFO, and stays there. Python has no `tee`."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        size = ctypes.c_size_t(most_bytes)
+        count: int = libc.tee(fifo_fd, writer, size, os.SPLICE_F_NONBLOCK)
+        if count < 0 and ctypes.get_errno() != errno.EAGAIN:
+            raise OSError(ctypes.get_errno(), "the output cannot be looked at")
+        return os.read(reader, count) if count > 0 else b""
+    finally:
+        os.close(reader)
+        os.close(writer)
 
 
 def open_fifo(path: str, *, through_a_link: bool = False) -> int:
@@ -137,7 +168,7 @@ class Outlet:
         except FileExistsError:
             pass
         except FileNotFoundError:
-            make_directories(self.fifo.rpartition("/")[0], 1)
+            make_directories(self.fifo.rpartition("/")[0], 2)  # also the keeper's own
             os.mkfifo(self.fifo, 0o600)
         self.fifo_fd = open_fifo(self.fifo)
         self.pipe_bytes = _resize(self.fifo_fd, order.pipe_bytes)

@@ -20,6 +20,7 @@ SOCKET_NAME = "keeper.sock"
 JOURNAL_SUFFIX = ".journal"
 # Held by whoever may move output. The kernel lets go of it when its holder dies, so two never
 # write at the same end of a file, even if a daemon lives on after its connection was lost.
+LOCK_NAME = "keeper.lock"
 MOVER_LOCK_NAME = "mover.lock"
 MARK = "PADDOCK_ATTEMPT"
 

@@ -6,14 +6,14 @@ import os
 import select
 import signal
 import socket
-import sys
 import time
 
-from .connection import Connection, listen, same_user
+from .connection import Connection, hold, listen, same_user
 from .liveness import Liveness
-from .output import MoverLock
-from .protocol import MOVER_LOCK_NAME, SOCKET_NAME, BadMessage, Refused, decode
+from .output import MoverLock, make_directories
+from .protocol import LOCK_NAME, MOVER_LOCK_NAME, SOCKET_NAME, BadMessage, Refused, decode
 from .requests import Requests
+from .telling import log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class Server:
         self._move_at: float | None = time.monotonic() + self.splice_after_s
         self._term = False
         self._homeless = False
+        self._home_at = 0.0
         self._epoll = select.epoll()
         self._wake = self._watch_signals()
         for descriptor in (self._wake, listener.fileno()):
@@ -64,7 +65,7 @@ class Server:
             try:
                 self._turn()
             except Exception as error:  # noqa: BLE001  the parent of every agent outlives its bugs
-                sys.excepthook(type(error), error, error.__traceback__)
+                log.bug(error)
                 time.sleep(PAUSE_AFTER_A_BUG_S)
 
     def _turn(self) -> None:
@@ -174,7 +175,7 @@ class Server:
         except Refused as refusal:
             reply = {"ok": False, "error": refusal.code, "message": str(refusal), **refusal.facts}
         except Exception as error:  # noqa: BLE001  one request, not the keeper
-            sys.excepthook(type(error), error, error.__traceback__)
+            log.bug(error)
             reply = {"ok": False, "error": "internal", "message": repr(error)}
         # Who asks without a number wants to hear only what went wrong.
         if reply is not None and ("id" in asked or not reply["ok"]):
@@ -196,6 +197,9 @@ class Server:
         self._sweep()
         if not self.daemons():
             self._alone(now)
+        elif now >= self._home_at:
+            self._home_at = now + RETRY_S
+            self._settle_again()
 
     def _sweep(self) -> None:
         """Closed connections go; the others are watched for what they can do."""
@@ -225,6 +229,20 @@ class Server:
         if self._moving:
             for attempt in self._children.attempts.values():
                 self._watch_output(attempt)
+
+    def _settle_again(self) -> None:
+        """Somebody removed the state directory under a daemon. It makes its own part of it anew,
+        and we ours: the next daemon must find us, and no second keeper."""
+        if os.access(f"{self._directory}/{SOCKET_NAME}", os.F_OK):
+            return
+        try:
+            make_directories(self._directory, 2)
+            if not os.access(f"{self._directory}/{LOCK_NAME}", os.F_OK):
+                hold(self._directory)  # until we end
+        except OSError:
+            return
+        self._listen_again()
+        self._children.write_again()
 
     def _listen_again(self) -> None:
         """Cleaners of /tmp and /run take sockets too; the next daemon would find nobody."""
