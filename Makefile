@@ -36,7 +36,7 @@ AGAIN := --reruns 2 --reruns-delay 5
 test: setup lint ## lint, types, imports and every test: what CI runs
 	@tools/needs cc:gcc curl:curl node:nodejs zsh:zsh fish:fish tmux:tmux chromium:chromium $(PROMETHEUS) $(ENGINES) $(GUEST)
 	@$(BIN)/python hatch_build.py
-	$(BIN)/pytest -n 2 --dist worksteal --durations 15 --durations-min 20 $(AGAIN)
+	$(BIN)/pytest -n 3 --dist worksteal --durations 15 --durations-min 20 $(AGAIN)
 
 WHICH := not long
 test-agents: setup ## the real agent programs, pinned in tests/agents, against a stand-in for their models
