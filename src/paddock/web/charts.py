@@ -17,6 +17,7 @@ Options = dict[str, Any]
 
 LARGEST: Final = 8
 LONGEST_NAME: Final = 28
+MOST_WORDS: Final = 5
 NEARLY: Final = 1.02  # the same, for people
 _DIM: Final = "#8b93a1"
 _RULE: Final = "rgba(139,147,161,0.18)"
@@ -196,13 +197,20 @@ def _chart(
             "max": seconds[-1] * 1000,
             **_axis_look(),
             "splitLine": {"show": False},
-            "splitNumber": 4,
-            "minInterval": 60_000,
-            "axisLabel": _label("{HH}:{mm}") | {"hideOverlap": True},
+            "axisLabel": _label("{HH}:{mm}")
+            | {"hideOverlap": True, "customValues": _minutes(seconds)},
         },
         "yAxis": [_value_axis(one_axis) for one_axis in axes],
         "series": series,
     }
+
+
+def _minutes(seconds: Sequence[int]) -> list[int]:
+    """Where the axis has its words, in milliseconds. Left to itself it would show nothing but the
+    full hour around one."""
+    first, last = -(-seconds[0] // 60), seconds[-1] // 60
+    step = next(each for each in (1, 2, 3, 5) if (last - first) // each < MOST_WORDS)
+    return [minute * 60_000 for minute in range(-(-first // step) * step, last + 1, step)]
 
 
 def _byte_axis(highest: float) -> Options:

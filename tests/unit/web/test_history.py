@@ -180,6 +180,16 @@ def test_a_peak_is_drawn_where_no_look_came_near_it() -> None:
         assert chart["yAxis"][0]["max"] >= peak_mib << 20
 
 
+def test_the_axis_of_time_has_some_whole_minutes_however_long_it_is() -> None:
+    history = a_history()
+    for second in range(history.now, history.now + SECONDS + 60):
+        history.reach(second)
+        words = charts.queue(history)["xAxis"]["axisLabel"]["customValues"]
+        assert 1 <= len(words) <= charts.MOST_WORDS
+        assert all(at % 60_000 == 0 for at in words)
+        assert history.seconds()[0] * 1000 <= words[0] <= words[-1] <= history.now * 1000
+
+
 def test_an_axis_of_memory_has_whole_steps() -> None:
     history = a_history()
     axis = charts.by_agent(history)["yAxis"][0]
