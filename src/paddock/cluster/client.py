@@ -10,7 +10,7 @@ import contextlib
 import json
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -296,23 +296,21 @@ class Api:
 
     async def watch(
         self, kind: Kind, *, version: str, labels: Mapping[str, str] | None = None
-    ) -> AsyncIterator[tuple[str, Object]]:
+    ) -> AsyncGenerator[tuple[str, Object], None]:
         """What changes from that version on, until the server ends it; raises what breaks it."""
         self.calls[f"watch {kind.plural}"] += 1
         group = f"apis/{kind.group}" if kind.group else "api"
         space = f"/namespaces/{self.namespace}" if kind.namespaced else ""
-        asked = {"resourceVersion": version}
-        if labels:
-            asked["labelSelector"] = ",".join(f"{name}={value}" for name, value in labels.items())
+        chosen = ",".join(f"{name}={value}" for name, value in (labels or {}).items())
+        asked = {"resourceVersion": version, "labelSelector": chosen}
         found = changes(self._raw, f"/{group}/{kind.version}{space}/{kind.plural}", asked)
         async with contextlib.aclosing(found):
             async for line in found:
                 told = json.loads(line)
-                if told["type"] == "ERROR":
-                    status = told["object"]
-                    reason, message = status.get("reason", ""), status.get("message", "")
-                    raise Refused(status.get("code", 0), reason, message)
-                yield told["type"], told["object"]
+                what, one = told["type"], told["object"]
+                if what == "ERROR":
+                    raise Refused(one.get("code", 0), one.get("reason", ""), one.get("message", ""))
+                yield what, one
 
     @contextlib.asynccontextmanager
     async def log(
@@ -323,8 +321,7 @@ class Api:
 
         self.calls["get pods/log"] += 1
         asked = {"follow": "true", "timestamps": "true", "container": container}
-        if since is not None:
-            asked["sinceTime"] = since
+        asked |= {"sinceTime": since} if since is not None else {}
         path = f"/api/v1/namespaces/{self.namespace}/pods/{pod}/log"
         timeout = httpx2.Timeout(QUIET_LOG_S, connect=CONNECT_S)
         try:

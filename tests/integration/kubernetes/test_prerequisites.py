@@ -79,6 +79,17 @@ def test_rights_that_are_lacking_are_named_by_kind_and_verb(stand_in: Site) -> N
     }
 
 
+def test_somebody_without_any_right_is_told_so_and_nothing_else_breaks(site: Site) -> None:
+    site.become_nobody()
+    found = look(site)
+    assert {one["verdict"] for one in found["rights"]} == {"missing"}
+    told = [one["what"] for one in found["rights"]]
+    assert "you may not get, create, patch namespaces, which are the whole cluster's" in told
+    assert f"you may not list, watch, create, patch, delete jobs in {SPACE}" in told
+    assert "could not be looked at" in only(found, "capacity")["what"]
+    assert site.apply().code == 1
+
+
 def test_metrics_and_operators_are_looked_for_where_something_needs_them(stand_in: Site) -> None:
     """Where nobody serves metrics; the tests' nodes do so for a real API server."""
     site = stand_in

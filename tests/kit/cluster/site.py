@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -50,6 +51,13 @@ class Site:
         code = main(["kubernetes", *words, *known])
         told = self._capsys.readouterr()
         return Told(code, told.out, told.err)
+
+    def become_nobody(self) -> None:
+        """From now on `paddock` asks as an account that has no rights at all."""
+        cluster = self.cluster
+        asking = cluster.token_of("default", cluster.namespace)
+        token = asyncio.run_coroutine_threadsafe(asking, cluster.loop).result(60)
+        self.kubeconfig = cluster.kubeconfig(self._home / "nobody", token=token)
 
     def apply(self, *words: str) -> Told:
         return self.paddock("apply", *IMAGES, *words)
