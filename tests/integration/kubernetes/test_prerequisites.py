@@ -85,7 +85,7 @@ def test_somebody_without_any_right_is_told_so_and_nothing_else_breaks(site: Sit
     assert {one["verdict"] for one in found["rights"]} == {"missing"}
     told = [one["what"] for one in found["rights"]]
     assert "you may not get, create, patch namespaces, which are the whole cluster's" in told
-    assert f"you may not list, watch, create, patch, delete jobs in {SPACE}" in told
+    assert f"you may not list, watch, create, patch, delete jobs.batch in {SPACE}" in told
     assert "could not be looked at" in only(found, "capacity")["what"]
     assert site.apply().code == 1
 
