@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from paddock.cluster.lines import CONNECT_S, QUIET_LOG_S, changes
 
 if TYPE_CHECKING:
     import httpx2
@@ -27,7 +30,6 @@ FIRST_RETRY_S: Final = 0.2
 LONGEST_RETRY_S: Final = 10.0
 # Too many requests, and what a server says that is just starting, stopping, or behind a proxy.
 TRY_AGAIN: Final = frozenset({429, 500, 502, 503, 504})
-CONNECT_S: Final = 5.0
 READ_S: Final = 20.0
 EVERYWHERE: Final = "*"  # as the name of a namespace
 
@@ -292,15 +294,23 @@ class Api:
 
         return await self._try(f"list {kind.plural}", whole, patience_s)
 
-    def watch(
+    async def watch(
         self, kind: Kind, *, version: str, labels: Mapping[str, str] | None = None
-    ) -> AsyncIterator[tuple[str, Object]]:
-        """What changes from that version on; raises what ends it."""
+    ) -> AsyncGenerator[tuple[str, Object], None]:
+        """What changes from that version on, until the server ends it; raises what breaks it."""
         self.calls[f"watch {kind.plural}"] += 1
-        found: Any = self._client.watch(
-            _resource(kind), labels=_plain(labels), resource_version=version, server_timeout=300
-        )
-        return found.__aiter__()  # type: ignore[no-any-return]
+        group = f"apis/{kind.group}" if kind.group else "api"
+        space = f"/namespaces/{self.namespace}" if kind.namespaced else ""
+        chosen = ",".join(f"{name}={value}" for name, value in (labels or {}).items())
+        asked = {"resourceVersion": version, "labelSelector": chosen}
+        found = changes(self._raw, f"/{group}/{kind.version}{space}/{kind.plural}", asked)
+        async with contextlib.aclosing(found):
+            async for line in found:
+                told = json.loads(line)
+                what, one = told["type"], told["object"]
+                if what == "ERROR":
+                    raise Refused(one.get("code", 0), one.get("reason", ""), one.get("message", ""))
+                yield what, one
 
     @contextlib.asynccontextmanager
     async def log(
@@ -311,10 +321,9 @@ class Api:
 
         self.calls["get pods/log"] += 1
         asked = {"follow": "true", "timestamps": "true", "container": container}
-        if since is not None:
-            asked["sinceTime"] = since
+        asked |= {"sinceTime": since} if since is not None else {}
         path = f"/api/v1/namespaces/{self.namespace}/pods/{pod}/log"
-        timeout = httpx2.Timeout(None, connect=CONNECT_S)
+        timeout = httpx2.Timeout(QUIET_LOG_S, connect=CONNECT_S)
         try:
             async with self._raw.stream("GET", path, params=asked, timeout=timeout) as answer:
                 if answer.is_error:

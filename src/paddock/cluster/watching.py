@@ -1,12 +1,13 @@
 """A view of many objects that stays true: listed once, then watched; listed anew when it must be.
 
-A watch ends when the server closes it, when the line breaks, and with 410 Gone when the server has
-forgotten what happened meanwhile. In the last case only a new list tells what is there.
+A watch ends when its time is over, when the line breaks or is dead, and with 410 Gone when the
+server has forgotten what happened meanwhile. In the last case only a new list tells what is there.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -19,6 +20,7 @@ LONGEST_PAUSE_S: Final = 5.0
 log = logging.getLogger("paddock.cluster")
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"
+BOOKMARK = "BOOKMARK"  # nothing changed up to here: what is quiet is not forgotten
 Hear = Callable[[str, Object], None]
 
 
@@ -32,6 +34,7 @@ class Watch:
         self.known: dict[str, Object] = {}  # by name, as last seen
         self._version: str | None = None
         self.is_broken = False  # nothing was heard since it broke off
+        self._heard = False
 
     async def begin(self, *, patience_s: float | None = None) -> None:
         """Everything that is there now; told as ADDED."""
@@ -48,23 +51,34 @@ class Watch:
 
     async def follow(self) -> None:
         """For ever; whatever breaks is taken up again."""
-        pause_s = FIRST_PAUSE_S
+        pause_s, loop = FIRST_PAUSE_S, asyncio.get_running_loop()
         while True:
+            began_at, self._heard = loop.time(), False
             try:
-                if self._version is None:
-                    await self.begin()
-                assert self._version is not None
-                changes = self._api.watch(self._kind, version=self._version, labels=self._labels)
-                async for what, one in changes:
-                    pause_s, self.is_broken = FIRST_PAUSE_S, False
-                    self._version = one["metadata"]["resourceVersion"]
-                    self._see(what, one)
+                await self._once()
             except Exception as error:
                 if isinstance(error, AssertionError):
                     raise
                 self._broke(error)
+            else:
+                self.is_broken = False
+            if self._heard or loop.time() - began_at > LONGEST_PAUSE_S:
+                pause_s = FIRST_PAUSE_S  # longer and longer only where they fail at once
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+
+    async def _once(self) -> None:
+        """One watch, until it ends."""
+        if self._version is None:
+            await self.begin()
+        assert self._version is not None
+        changes = self._api.watch(self._kind, version=self._version, labels=self._labels)
+        async with contextlib.aclosing(changes):
+            async for what, one in changes:
+                self._heard, self.is_broken = True, False
+                self._version = one["metadata"]["resourceVersion"]
+                if what != BOOKMARK:
+                    self._see(what, one)
 
     def _broke(self, error: Exception) -> None:
         self.is_broken = True

@@ -47,7 +47,10 @@ class Leadership:
 
     async def _try(self) -> int | None:
         try:
-            found = await self._api.get(LEASE, NAME, patience_s=self._terms.lease_s)
+            found = await _within(
+                self._terms.lease_s,
+                self._api.get(LEASE, NAME, patience_s=self._terms.lease_s),
+            )
         except Refused as refused:
             if refused.code != 404:
                 raise
@@ -69,7 +72,7 @@ class Leadership:
 
     async def _make(self) -> int | None:
         wanted = {"metadata": {"name": NAME}, "spec": self._spec(1)}
-        return await self._written(self._api.create(LEASE, wanted, patience_s=self._terms.lease_s))
+        return await self._written(self._api.create(LEASE, wanted, patience_s=self._terms.renew_s))
 
     async def _take(self, found: Object) -> int | None:
         term = int(found.get("spec", {}).get("leaseTransitions", 0)) + 1
@@ -78,7 +81,7 @@ class Leadership:
 
     async def _written(self, writing: Awaitable[Object]) -> int | None:
         try:
-            self._lease = await writing
+            self._lease = await _within(self._terms.renew_s, writing)
         except (Refused, ClusterTrouble):
             return None  # another was quicker
         return int(self._lease["spec"]["leaseTransitions"])
@@ -101,10 +104,13 @@ class Leadership:
             assert self._lease is not None
             term = int(self._lease["spec"]["leaseTransitions"])
             wanted = {"metadata": self._lease["metadata"], "spec": self._spec(term)}
-            left_s = max(0.1, renewed_at + self._terms.renew_s - loop.time())
+            asked_at = loop.time()
+            left_s = max(0.1, renewed_at + self._terms.renew_s - asked_at)
             try:
-                self._lease = await self._api.replace(LEASE, wanted, patience_s=left_s)
-                renewed_at = loop.time()
+                self._lease = await _within(
+                    left_s, self._api.replace(LEASE, wanted, patience_s=left_s)
+                )
+                renewed_at = asked_at  # it may have been written as early as that
             except Refused as refused:
                 if not await self._is_still_ours(term):
                     log.warning("the lease was lost: %s", refused)
@@ -135,3 +141,13 @@ class Leadership:
                 await self._api.replace(LEASE, wanted, patience_s=2.0)
             except (Refused, ClusterTrouble) as error:
                 log.info("the lease could not be given back: %s", error)
+
+
+async def _within(patience_s: float, asking: Awaitable[Object]) -> Object:
+    """Not a moment longer, also where a line is open and nothing comes: by then another may lead,
+    and what we hold is no lease any more."""
+    try:
+        async with asyncio.timeout(patience_s):
+            return await asking
+    except TimeoutError:
+        raise ClusterTrouble(f"no answer within {patience_s:.1f} s") from None

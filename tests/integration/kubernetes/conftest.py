@@ -10,6 +10,7 @@ import pytest
 from tests.kit.cluster.choice import AnyCluster, a_cluster
 from tests.kit.cluster.plainly import Http
 from tests.kit.cluster.site import Site, a_site
+from tests.kit.cluster.standin import Cluster
 
 
 @pytest.fixture
@@ -29,5 +30,19 @@ def http(cluster: AnyCluster) -> Iterator[Http]:
 def site(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Site]:
-    with a_site(tmp_path, capsys, monkeypatch) as found:
+    with a_cluster(namespace="default") as cluster, a_site(cluster, tmp_path, capsys) as found:
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+        yield found
+
+
+@pytest.fixture
+def stand_in(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Site]:
+    """For what no API server lets anybody do, whatever cluster the tests are given."""
+    with (
+        Cluster(second_s=0.05, namespace="default") as cluster,
+        a_site(cluster, tmp_path, capsys) as found,
+    ):
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
         yield found

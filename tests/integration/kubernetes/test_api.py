@@ -111,6 +111,16 @@ def test_a_watch_from_too_long_ago_is_granted_and_says_so(http: Http, cluster: A
     assert "too old resource version" in told["object"]["message"]
 
 
+def test_a_quiet_watch_says_at_its_end_how_far_it_has_come(http: Http) -> None:
+    """So that whoever goes on from there need not list everything anew."""
+    _, found = http("GET", LEASE)
+    version = found["metadata"]["resourceVersion"]
+    asked = {"allowWatchBookmarks": "true", "timeoutSeconds": "6"}
+    *_, mark = http.watch(LEASE, resourceVersion=version, **asked)
+    assert mark["type"] == "BOOKMARK"
+    assert int(mark["object"]["metadata"]["resourceVersion"]) >= int(version)
+
+
 # -- admission ------------------------------------------------------------------------------------
 
 

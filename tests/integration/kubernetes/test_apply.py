@@ -28,7 +28,6 @@ from tests.kit.cluster.objects import (
 )
 from tests.kit.cluster.replicas import AGENT_RUNS
 from tests.kit.cluster.site import CONTROLLER, SPACE, Site
-from tests.kit.waiting import until
 
 VPA = Kind("autoscaling.k8s.io", "v1", "verticalpodautoscalers", "VerticalPodAutoscaler")
 ALPHA = Kind("paddock.dev", "v1alpha1", "agentruns", "AgentRun", has_status=True)
@@ -38,8 +37,9 @@ def a_kind(kind: Kind) -> dict[str, Any]:
     """A definition that takes anything."""
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {"name": kind.version, "served": True, "storage": True}
+    notes = {"api-approved.kubernetes.io": "unapproved, a test's"}  # for a group of Kubernetes' own
     return {
-        "metadata": {"name": kind.full_name},
+        "metadata": {"name": kind.full_name, "annotations": notes},
         "spec": {
             "group": kind.group,
             "scope": "Namespaced",
@@ -77,24 +77,19 @@ def test_controllers_may_do_all_that_they_do(site: Site) -> None:
     site.ended("good", "bad", "soft")
     site.submit("busy", "sleep=600", memory="1G")
     site.submit("large", "exit=0", memory="6G")
-    until(lambda: site.status("busy").get("state") == "running", 60)
-    until(lambda: "quota" in site.status("large").get("because", ""), 60)
+    site.until(lambda: site.status("busy").get("state") == "running")
+    site.until(lambda: "quota" in site.status("large").get("because", ""))
     site.submit("wide", "exit=0", memory="1G", cpu=8)  # more than a container may have
-    until(lambda: "maximum cpu" in site.status("wide").get("because", ""), 60)
-    site.cluster.call(
-        lambda: site.cluster.shelves.patch(AGENT_RUNS, (SPACE, "wide"), {"spec": {"cancel": True}})
-    )
+    site.until(lambda: "maximum cpu" in site.status("wide").get("because", ""))
+    site.change(AGENT_RUNS, "wide", {"spec": {"cancel": True}})
     leader = site.the(LEASE, CONTROLLER)["spec"]["holderIdentity"]
-    site.cluster.call(
-        lambda: site.cluster.shelves.delete(POD, site.cluster.shelves.get(POD, leader, SPACE))
-    )
-    until(lambda: site.the(LEASE, CONTROLLER)["spec"]["holderIdentity"] not in ("", leader), 60)
-    patch = {"spec": {"cancel": True}}
-    site.cluster.call(lambda: site.cluster.shelves.patch(AGENT_RUNS, (SPACE, "busy"), patch))
+    site.delete(POD, leader)
+    site.until(lambda: site.the(LEASE, CONTROLLER)["spec"]["holderIdentity"] not in ("", leader))
+    site.change(AGENT_RUNS, "busy", {"spec": {"cancel": True}})
     site.ended("busy", "large", "wide")
     renewals = site.cluster.calls["update leases"]
-    until(lambda: site.cluster.calls["update leases"] > renewals + 1, 60)
-    assert site.cluster.call(lambda: list(site.cluster.api.rights.refused)) == []
+    site.until(lambda: site.cluster.calls["update leases"] > renewals + 1)
+    assert site.cluster.refused() == []
 
 
 def test_a_second_time_changes_nothing(site: Site) -> None:
@@ -185,7 +180,12 @@ def test_cut_off_half_way_it_is_simply_said_again(site: Site) -> None:
 
 
 def test_without_a_namespace_nothing_else_is_tried(site: Site) -> None:
-    site.cluster.call(lambda: site.cluster.api.rights.denied.add(("patch", "namespaces")))
+    def deny(verb: str, path: str) -> Refusal | None:
+        if verb == "patch" and path.endswith(f"/namespaces/{SPACE}"):
+            return Refusal(403, "Forbidden", 'User "me" cannot patch resource "namespaces"')
+        return None
+
+    site.cluster.hook(deny)
     told = site.apply()
     assert told.code == 1
     assert len(told.out.splitlines()) == 2
@@ -234,7 +234,7 @@ def test_agent_runs_of_an_older_stored_version_are_written_anew(site: Site) -> N
     site.make(NAMESPACE, {"metadata": {"name": SPACE}})
     spec = {"command": ["exit=0"]}
     site.make(ALPHA, {"metadata": {"name": "old"}, "spec": spec})
-    until(lambda: site.the(CRD, crd()["metadata"]["name"]).get("status"))
+    site.until(lambda: site.the(CRD, crd()["metadata"]["name"]).get("status"))
     told = site.apply()
     assert told.code == 0, told.out
     definition = site.the(CRD, crd()["metadata"]["name"])
@@ -245,13 +245,13 @@ def test_agent_runs_of_an_older_stored_version_are_written_anew(site: Site) -> N
     site.ended("old", "new")
 
 
-def test_the_stand_in_refuses_to_forget_a_stored_version(site: Site) -> None:
-    """As the API server does: without that the test above would show nothing."""
+def test_a_server_refuses_to_forget_a_stored_version(site: Site) -> None:
+    """Without that the test above would show nothing."""
     older = copy.deepcopy(crd())
     older["spec"]["versions"][0]["name"] = ALPHA.version
     site.make(CRD, older)
     name = crd()["metadata"]["name"]
-    until(lambda: site.the(CRD, name).get("status"))
+    site.until(lambda: site.the(CRD, name).get("status"))
     with pytest.raises(Refusal, match=r"must appear in spec\.versions"):
         edit(site, CRD, name, {"spec": crd()["spec"]}, manager="kubectl")
 
@@ -279,7 +279,7 @@ def test_controllers_do_with_agents_what_a_daemon_of_these_settings_would(site: 
     site.apply()
     site.controllers_ready()
     site.submit("one", "sleep=600", memory="1G")
-    until(lambda: site.status("one").get("state") == "running", 60)
+    site.until(lambda: site.status("one").get("state") == "running")
     (job,), (claim,) = site.all(JOB), site.all(VOLUME)
     assert job["spec"]["ttlSecondsAfterFinished"] == 2 * 86_400
     assert job["spec"]["template"]["spec"]["securityContext"]["runAsUser"] == 1234

@@ -196,6 +196,20 @@ async def test_a_leader_killed_between_create_and_status_leaves_nothing_undone(
 
 
 @in_a_cluster
+async def test_a_leader_whom_nobody_answers_stops_before_another_may_lead(fleet: Replicas) -> None:
+    """Also where its lines are open, and it could wait for an answer for long."""
+    controller = fleet.add("a")
+    await fleet.until(lambda: fleet.leader() == "a")
+    loop = asyncio.get_running_loop()
+    fleet.cluster.hang()
+    hung_at = loop.time()
+    await fleet.until(lambda: not controller.ready.is_set())
+    assert loop.time() - hung_at < 10.0  # a line is waited at for 20 s, the lease is one of 1 s
+    fleet.cluster.come_up()
+    await fleet.until(lambda: fleet.leader() == "a")
+
+
+@in_a_cluster
 async def test_a_leader_that_was_deposed_writes_nothing_more(fleet: Replicas) -> None:
     fleet.add("a")
     fleet.apply("one", "sleep=3", "exit=0")

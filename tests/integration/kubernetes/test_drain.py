@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit.cluster.objects import NODE, POD, Kind, Object, Refusal
+from tests.kit.cluster.choice import OWN_NODES
+from tests.kit.cluster.objects import NODE, POD, Object, Refusal
 from tests.kit.cluster.site import Site
-from tests.kit.waiting import until
+
+LONG_S = 20 if OWN_NODES else 3  # until all of them run, and are evicted
 
 
 def evict(site: Site, pod: str) -> None:
@@ -41,19 +43,13 @@ def drain(site: Site, node: str) -> None:
                     raise
         return not on(site, node)
 
-    until(is_empty, 60)
+    site.until(is_empty)
 
 
 def watched(site: Site) -> list[int]:
     """How many controllers ran, after each change of any pod."""
     found: list[int] = []
-    shelves = site.cluster.shelves
-
-    def count(_what: str, kind: Kind, _one: Object) -> None:
-        if kind.family == POD.family:
-            found.append(sum(_is_serving(one) for one in shelves.all(POD)))
-
-    site.cluster.call(lambda: shelves.on_change.append(count))
+    site.cluster.on_pods(lambda pods: found.append(sum(map(_is_serving, pods))))
     return found
 
 
@@ -69,8 +65,8 @@ def test_a_drain_leaves_a_controller_and_brings_every_agent_back(site: Site) -> 
     site.controllers_ready()
     names = [f"run-{number}" for number in range(4)]
     for name in names:
-        site.submit(name, "sleep=3", "exit=0", memory="1G")
-    until(lambda: all(site.status(name).get("state") == "running" for name in names), 60)
+        site.submit(name, f"sleep={LONG_S}", "exit=0", memory="1G")
+    site.until(lambda: all(site.status(name).get("state") == "running" for name in names))
     site.cluster.add_node("node-2")
     served = watched(site)
     drain(site, "node-1")

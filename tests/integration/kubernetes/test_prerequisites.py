@@ -9,6 +9,7 @@ import pytest
 from tests.integration.kubernetes.test_apply import VPA, a_kind
 from tests.kit.cluster.objects import CRD, NAMESPACE, PRIORITY, Kind, Refusal
 from tests.kit.cluster.site import IMAGES, SPACE, Site
+from tests.kit.cluster.standin import Cluster
 
 ACCOUNT = Kind("", "v1", "serviceaccounts", "ServiceAccount")
 PLAIN = ("--no-vpa", "--no-monitoring")
@@ -63,9 +64,13 @@ def test_the_storage_class_is_the_one_that_is_configured(site: Site) -> None:
     assert "slow" in only(look(site), "storage class")["what"]
 
 
-def test_rights_that_are_lacking_are_named_by_kind_and_verb(site: Site) -> None:
+def test_rights_that_are_lacking_are_named_by_kind_and_verb(stand_in: Site) -> None:
+    """Roles only ever allow: a real cluster cannot let somebody do everything but this."""
+    site = stand_in
+    assert isinstance(site.cluster, Cluster)
     denied = {("create", "namespaces"), ("patch", "resourcequotas"), ("get", "pods/log")}
-    site.cluster.call(lambda: site.cluster.api.rights.denied.update(denied))
+    api = site.cluster.api
+    site.cluster.call(lambda: api.rights.denied.update(denied))
     told = {one["what"] for one in look(site)["rights"]}
     assert told == {
         "you may not create namespaces, which are the whole cluster's",
@@ -74,8 +79,23 @@ def test_rights_that_are_lacking_are_named_by_kind_and_verb(site: Site) -> None:
     }
 
 
-def test_metrics_and_operators_are_looked_for_where_something_needs_them(site: Site) -> None:
-    site.cluster.call(lambda: setattr(site.cluster.api, "metrics", False))
+def test_somebody_without_any_right_is_told_so_and_nothing_else_breaks(site: Site) -> None:
+    site.become_nobody()
+    found = look(site)
+    assert {one["verdict"] for one in found["rights"]} == {"missing"}
+    told = [one["what"] for one in found["rights"]]
+    assert "you may not get, create, patch namespaces, which are the whole cluster's" in told
+    assert f"you may not list, watch, create, patch, delete jobs.batch in {SPACE}" in told
+    assert "could not be looked at" in only(found, "capacity")["what"]
+    assert site.apply().code == 1
+
+
+def test_metrics_and_operators_are_looked_for_where_something_needs_them(stand_in: Site) -> None:
+    """Where nobody serves metrics; the tests' nodes do so for a real API server."""
+    site = stand_in
+    assert isinstance(site.cluster, Cluster)
+    api = site.cluster.api
+    site.cluster.call(lambda: setattr(api, "metrics", False))
     site.make(CRD, a_kind(VPA))
     found = look(site, "--argo", "--no-monitoring")
     assert only(found, "metrics server")["verdict"] == "note"
@@ -102,9 +122,7 @@ def test_capacity_and_quotas_are_held_against_each_other(site: Site) -> None:
     site.apply("--quota", "limits.memory=4Gi", "--quota", "requests.memory=4Gi")
     site.controllers_ready()
     site.submit("one", "sleep=600", memory="4G")
-    from tests.kit.waiting import until
-
-    until(lambda: site.status("one").get("state") == "running", 60)
+    site.until(lambda: site.status("one").get("state") == "running")
     told = [one["what"] for one in look(site)["quotas"]]
     assert "agent-platform-quota: 4Gi of 4Gi limits.memory are used" in told
 
@@ -113,7 +131,7 @@ def test_pull_secrets_and_pods_that_cannot_pull(site: Site) -> None:
     site.make(NAMESPACE, {"metadata": {"name": SPACE}})
     account = {"metadata": {"name": "default"}, "imagePullSecrets": [{"name": "registry"}]}
     assert only(look(site), "image pull secret")["verdict"] == "note"
-    site.make(ACCOUNT, account)
+    site.put(ACCOUNT, account)
     assert only(look(site), "image pull secret")["verdict"] == "missing"
 
 

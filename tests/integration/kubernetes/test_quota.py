@@ -1,4 +1,4 @@
-"""The numbers of `paddock simulate --quota`, reached in a stand-in of a cluster with that quota."""
+"""The numbers of `paddock simulate --quota`, reached in a cluster with that quota."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ from paddock.core.run import Priority
 from paddock.drivers.kubernetes.reading import is_over
 from paddock.manifests.rendering import all_of, render
 from paddock.manifests.values import HIGH, LOW, STANDARD, Values
-from tests.kit.cluster.choice import AnyCluster
+from tests.kit.cluster.choice import AnyCluster, a_cluster
 from tests.kit.cluster.objects import LIMITS, POD, PRIORITY, QUOTA
 from tests.kit.cluster.platform import NAMESPACE, controllers, limit_range, quota
 from tests.kit.cluster.replicas import AGENT_RUNS, Replicas, replicas
-from tests.kit.cluster.standin import Cluster
 
 ROLES = ("implementation", "quality", "testing")
 CLASSES = {
@@ -78,8 +77,8 @@ def told(place: Path, *words: str) -> Any:
     return json.loads(done.stdout)
 
 
-def build(cluster: Cluster, objects: Objects) -> None:
-    """The namespace as `kubectl apply` would make it, as far as the stand-in has such things."""
+def build(cluster: AnyCluster, objects: Objects) -> None:
+    """What bounds a namespace, as `kubectl apply` would make it, and pods of its controllers."""
     kinds = {"ResourceQuota": QUOTA, "LimitRange": LIMITS, "PriorityClass": PRIORITY}
     for one in objects:
         if one["kind"] in kinds:
@@ -97,7 +96,8 @@ def build(cluster: Cluster, objects: Objects) -> None:
 
 def _living(deployment: dict[str, Any]) -> dict[str, Any]:
     """Its pod, as it is; what its program would do is not what is asked here."""
-    pod: dict[str, Any] = deployment["spec"]["template"]["spec"]
+    pod = {**deployment["spec"]["template"]["spec"]}
+    pod.pop("serviceAccountName", None)  # which is not there
     return {**pod, "containers": [{**each, "args": ["sleep=600"]} for each in pod["containers"]]}
 
 
@@ -113,7 +113,7 @@ def in_a_platform(
     objects: Objects, place: Path, scenario: Callable[[Replicas], Awaitable[None]]
 ) -> None:
     async def whole() -> None:
-        with Cluster(second_s=1.0, namespace=NAMESPACE) as cluster:
+        with a_cluster(second_s=1.0, namespace=NAMESPACE) as cluster:
             build(cluster, objects)
             async with replicas(cluster, place) as fleet:
                 await scenario(fleet)
@@ -184,7 +184,7 @@ def test_a_namespace_of_the_cluster_is_asked_what_is_left(tmp_path: Path) -> Non
         config.parent.mkdir(parents=True)
         kubeconfig = fleet.cluster.kubeconfig(tmp_path)
         config.write_text(f"kubernetes: {{kubeconfig: {kubeconfig}}}\n", encoding="utf-8")
-        found = await asyncio.to_thread(told, tmp_path, NAMESPACE)
+        found = await asyncio.to_thread(told, tmp_path, fleet.cluster.namespace)
         assert [one["fit"] for one in found["roles"]] == [6, 12, 6, 12]
 
     in_a_platform(PLATFORMS["rendered"], tmp_path, scenario)

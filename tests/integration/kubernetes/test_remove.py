@@ -19,7 +19,6 @@ from tests.kit.cluster.objects import (
 )
 from tests.kit.cluster.replicas import AGENT_RUNS
 from tests.kit.cluster.site import SPACE, Site
-from tests.kit.waiting import until
 
 SECRET = Kind("", "v1", "secrets", "Secret")
 STATEFUL = Kind("apps", "v1", "statefulsets", "StatefulSet")
@@ -37,10 +36,10 @@ def test_nothing_is_left_of_an_installation(site: Site) -> None:
     assert told.code == 0, told.out
     assert site.all(CRD) == []
     assert site.all(PRIORITY) == []
-    until(lambda: site.find(NAMESPACE, SPACE) is None)
+    site.until(lambda: site.find(NAMESPACE, SPACE) is None)
     for kind in (DEPLOYMENT, QUOTA, ROLE, BINDING, CONFIG, JOB):
         assert site.all(kind) == []
-    until(lambda: site.all(POD) == [])
+    site.until(lambda: site.all(POD) == [])
     again = site.paddock("remove")
     assert again.code == 0
     assert "nothing to do" in again.err
@@ -52,7 +51,7 @@ def test_volumes_of_runs_that_did_not_succeed_stay_with_their_namespace(site: Si
     site.submit("bad", "exit=3")
     site.submit("good", "exit=0")
     site.ended("bad", "good")
-    until(lambda: len(site.all(VOLUME)) == 1)
+    site.until(lambda: len(site.all(VOLUME)) == 1)
     told = site.paddock("remove")
     assert told.code == 0, told.out
     assert "may hold work that is nowhere else: --volumes" in told.out
@@ -62,7 +61,7 @@ def test_volumes_of_runs_that_did_not_succeed_stay_with_their_namespace(site: Si
     assert site.all(AGENT_RUNS) == [] and site.all(CRD) == []
     told = site.paddock("remove", "--volumes")
     assert site.all(VOLUME) == []
-    until(lambda: site.find(NAMESPACE, SPACE) is None)
+    site.until(lambda: site.find(NAMESPACE, SPACE) is None)
 
 
 def test_what_is_going_already_is_said_to_and_holds_nothing_up(site: Site) -> None:
@@ -72,8 +71,8 @@ def test_what_is_going_already_is_said_to_and_holds_nothing_up(site: Site) -> No
     meta = {"name": "held", "labels": {"app.kubernetes.io/managed-by": "paddock"}}
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     held = {"metadata": {**meta, "finalizers": ["example.com/held"]}, "spec": spec}
-    made = site.make(VOLUME, held)
-    site.cluster.call(lambda: site.cluster.shelves.delete(VOLUME, made))
+    site.make(VOLUME, held)
+    site.delete(VOLUME, "held")
     going = "it was going already, and goes when nothing holds it any more"
     told = site.paddock("remove", "--dry-run")
     assert f"PersistentVolumeClaim agent-platform/held: {going}" in told.out
@@ -85,11 +84,8 @@ def test_what_is_going_already_is_said_to_and_holds_nothing_up(site: Site) -> No
     again = site.paddock("remove")
     assert again.code == 0, again.out
     assert f"removed    Namespace agent-platform: {going}" in again.out
-    found = site.the(VOLUME, "held")
-    free = {"finalizers": None}
-    shelves = site.cluster.shelves
-    site.cluster.call(lambda: shelves.remove(VOLUME, shelves.change(VOLUME, found, metadata=free)))
-    until(lambda: site.find(NAMESPACE, SPACE) is None)
+    site.cluster.let_go(VOLUME, "held", SPACE)
+    site.until(lambda: site.find(NAMESPACE, SPACE) is None)
 
 
 def test_a_volume_that_goes_while_it_is_looked_at_is_no_trouble(site: Site) -> None:
@@ -116,14 +112,14 @@ def test_agents_at_work_are_not_ended_unless_that_is_said(site: Site) -> None:
     site.apply()
     site.controllers_ready()
     site.submit("busy", "sleep=600")
-    until(lambda: site.status("busy").get("state") == "running", 60)
+    site.until(lambda: site.status("busy").get("state") == "running")
     told = site.paddock("remove")
     assert told.code == 3
     assert "1 agents are at work" in told.err and told.err.count("\n") == 1
     assert site.find(DEPLOYMENT, "paddock-controller") is not None
     told = site.paddock("remove", "--force")
     assert told.code == 0, told.out
-    until(lambda: site.agents() == [], 60)
+    site.until(lambda: site.agents() == [])
     assert len(site.all(VOLUME)) == 1
 
 
@@ -135,7 +131,7 @@ def test_what_another_paddock_needs_stays(site: Site) -> None:
     assert "paddock lives in others, too" in told.out
     assert len(site.all(PRIORITY)) == 4
     assert len(site.all(CRD)) == 1
-    until(lambda: site.find(NAMESPACE, SPACE) is None)
+    site.until(lambda: site.find(NAMESPACE, SPACE) is None)
     site.paddock("remove", "--namespace", "others")
     assert site.all(PRIORITY) == [] and site.all(CRD) == []
 

@@ -17,10 +17,11 @@ from paddock.cluster.tiers import GIB, Tier
 from paddock.manifests.installing import How, Installer
 from paddock.manifests.rollout import Pace, TakenBack
 from paddock.manifests.values import COMPUTE, Values
+from tests.kit.cluster.choice import OWN_NODES
 from tests.kit.cluster.objects import LIMITS, NODE, QUOTA
 from tests.kit.cluster.site import IMAGES, Site
-from tests.kit.waiting import until
 
+EVERY_S = 1.0 if OWN_NODES else 0.1  # a run; a real cluster takes longer for one
 QUICKLY = ("--stage", "50", "--watch", "2s")
 SAID: Any = {"image": "registry.example/paddock:1", "agents_image": "registry.example/agents:1"}
 
@@ -38,7 +39,7 @@ def runs(site: Site, *words: str) -> Iterator[list[str]]:
     over = threading.Event()
 
     def submit() -> None:
-        while not over.wait(0.1):
+        while not over.wait(EVERY_S):
             name = f"run-{len(names)}"
             site.submit(name, *words, role="quality", retries=3)
             names.append(name)
@@ -66,10 +67,10 @@ def test_sizes_that_do_well_come_into_force_stage_by_stage(site: Site) -> None:
     begin(site)
     site.config(tiers=[quality("6G")])
     with runs(site, "use=1G", "exit=0") as names:
-        until(lambda: len(names) > 5)
+        site.until(lambda: len(names) > 5)
         told = site.apply(*QUICKLY, "--quota", "pods=40")
         assert told.code == 0, told.err
-        until(lambda: "6Gi" in limits(site))
+        site.until(lambda: "6Gi" in limits(site))
     assert "50 %" in told.err and "100 %: everybody" in told.err
     assert site.settings()["tiers"][0]["memory_limit"] == "6G"
     assert "share" not in site.settings()["tiers"][0]
@@ -112,7 +113,7 @@ def test_cut_off_at_a_stage_it_goes_on_from_there(site: Site) -> None:
     words = ["apply", *IMAGES, "--stage", "50", "--watch", "1h", "--kubeconfig"]
     command = [sys.executable, "-m", "paddock", "kubernetes", *words, str(site.kubeconfig)]
     with subprocess.Popen(command, env=dict(os.environ), stderr=subprocess.DEVNULL) as process:
-        until(lambda: "share" in site.settings()["tiers"][0], 60)
+        site.until(lambda: "share" in site.settings()["tiers"][0])
         process.kill()
     assert site.revisions()[-1]["state"] == "on trial"
     noted = site.paddock("check", "--cluster", *IMAGES, "--json").json()
@@ -129,7 +130,7 @@ def test_told_to_stop_it_leaves_the_stage_and_says_how_to_go_on(site: Site) -> N
     words = ["apply", *IMAGES, "--stage", "50", "--watch", "1h", "--kubeconfig"]
     command = [sys.executable, "-m", "paddock", "kubernetes", *words, str(site.kubeconfig)]
     with subprocess.Popen(command, env=dict(os.environ), stderr=subprocess.PIPE) as process:
-        until(lambda: "share" in site.settings()["tiers"][0], 60)
+        site.until(lambda: "share" in site.settings()["tiers"][0])
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130

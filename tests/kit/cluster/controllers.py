@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.kit.cluster.choice import AnyCluster
 from tests.kit.cluster.objects import LEASE
 
 LEASE_NAME = "paddock-controller"
+FIRST_BACK_OFF_S = 10.0
 
 
 def begin(place: Path, cluster: AnyCluster, *words: str) -> subprocess.Popen[str]:
@@ -41,6 +43,42 @@ def a_controller(place: Path, cluster: AnyCluster, *words: str) -> Iterator[subp
     finally:
         running.kill()
         running.communicate(timeout=30)
+
+
+class Restarted:
+    """A controller as a node keeps it: begun anew when it has ended, the first time at once, then
+    after ten seconds, then after twice as long."""
+
+    def __init__(self, place: Path, cluster: AnyCluster) -> None:
+        self._place, self._cluster = place, cluster
+        self.codes: list[int] = []  # with which it ended
+        self._over = threading.Event()
+        self._process = begin(place, cluster)
+        self._thread = threading.Thread(target=self._tend, name="node")
+        self._thread.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def _tend(self) -> None:
+        pause_s = 0.0
+        while not self._over.is_set():
+            self._process.communicate()
+            self.codes.append(self._process.returncode)
+            if self._over.wait(pause_s):
+                return
+            pause_s = min(2 * pause_s, 300.0) or FIRST_BACK_OFF_S
+            self._process = begin(self._place, self._cluster)
+
+    def __enter__(self) -> Restarted:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        while self._thread.is_alive():
+            self._process.kill()
+            self._thread.join(0.2)
 
 
 def leader(cluster: AnyCluster) -> int | None:

@@ -1,7 +1,7 @@
-"""Controllers as a Deployment starts them: in pods of the stand-in, with the settings of their
+"""Controllers as a Deployment starts them: in pods of the tests' nodes, with the settings of their
 ConfigMap, and no more rights than their account has.
 
-They are the real `Controller`, in the stand-in's own loop, over its HTTP.
+They are the real `Controller`, in the nodes' own loop, over HTTP.
 """
 
 from __future__ import annotations
@@ -20,28 +20,27 @@ from paddock.controller.requests import Reader
 from paddock.supervisor.cluster_settings import kubernetes_settings
 from tests.kit.cluster.lives import End, Life, Log, Scripted
 from tests.kit.cluster.objects import CONFIG, Object
-from tests.kit.cluster.rights import ACCOUNT
 
 if TYPE_CHECKING:
-    from tests.kit.cluster.standin import Cluster
+    from tests.kit.cluster.choice import AnyCluster
 
 
 # One that is told to go gives its lease back at once: only a death takes so long.
 PATIENT = Terms(lease_s=6.0, renew_s=5.0, retry_s=0.2)
 
 
-def man(cluster: Cluster) -> None:
+def man(cluster: AnyCluster) -> None:
     """From now on pods of controllers are real ones."""
 
     def life_of(pod: Object, log: Log) -> Life:
         is_controller = pod["spec"]["containers"][0]["name"] == "controller"
         return ControllerLife(cluster, pod) if is_controller else Scripted(pod, log)
 
-    cluster.call(lambda: setattr(cluster.kubelet, "make_life", life_of))
+    cluster.live_as(life_of)
 
 
 class ControllerLife:
-    def __init__(self, cluster: Cluster, pod: Object) -> None:
+    def __init__(self, cluster: AnyCluster, pod: Object) -> None:
         self._cluster, self._pod = cluster, pod
         self._gentle = True
         self._over = asyncio.Event()
@@ -49,8 +48,8 @@ class ControllerLife:
     async def live(self) -> End:
         meta = self._pod["metadata"]
         with tempfile.TemporaryDirectory() as directory:
-            account = self._pod["spec"]["serviceAccountName"]
-            token = f"{ACCOUNT}:{meta['namespace']}:{account}"
+            account, space = self._pod["spec"]["serviceAccountName"], meta["namespace"]
+            token = await self._cluster.token_of(account, space)
             path = Path(directory)
             api = Api(
                 Where(
@@ -58,7 +57,7 @@ class ControllerLife:
                     kubeconfig=self._cluster.kubeconfig(path, token=token),
                 )
             )
-            controller = self._controller(api, path)
+            controller = self._controller(api, await self._settings(), path)
         leading = asyncio.ensure_future(self._lead(controller))
         try:
             await self._over.wait()
@@ -71,14 +70,17 @@ class ControllerLife:
             await api.close()
         return End(0)
 
-    def _controller(self, api: Api, directory: Path) -> Controller:
+    async def _settings(self) -> str:
         """As its container would read the file that is mounted for it."""
-        meta = self._pod["metadata"]
         volumes = {one["name"]: one for one in self._pod["spec"]["volumes"]}
         name = volumes["settings"]["configMap"]["name"]
-        found = self._cluster.shelves.get(CONFIG, name, meta["namespace"])
+        found = await self._cluster.read(CONFIG, name, self._pod["metadata"]["namespace"])
+        return str(found["data"]["config.yaml"])
+
+    def _controller(self, api: Api, said: str, directory: Path) -> Controller:
+        meta = self._pod["metadata"]
         file = directory / "config.yaml"
-        file.write_text(found["data"]["config.yaml"], encoding="utf-8")
+        file.write_text(said, encoding="utf-8")
         settings = settings_of({"host": file})
         chosen = ControllerSettings(
             kubernetes=kubernetes_settings(settings),

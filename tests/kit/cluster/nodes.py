@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import socket
 import subprocess
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,8 +42,10 @@ class Nodes:
     def __init__(
         self, http: httpx2.AsyncClient, namespace: str, make_life: MakeLife, directory: Path
     ) -> None:
-        self._http, self._namespace, self._directory = http, namespace, directory
-        self._make_life = make_life
+        self._http, self._directory = http, directory
+        self.make_life = make_life
+        self.spaces = {namespace}  # whose pods live here: others may be of a test before
+        self.on_pods: list[Callable[[list[Object]], None]] = []  # told after each change of one
         self.missing_images: set[str] = set()
         self.lost: set[str] = set()
         self.names: dict[str, dict[str, str]] = {}  # ours, with what each has
@@ -137,9 +139,12 @@ class Nodes:
     # -- pods -----------------------------------------------------------------------------
 
     async def _follow_pods(self) -> None:
-        async for what, pod in watched(self._http, path_of(POD, self._namespace)):
-            if what in ("ADDED", "MODIFIED", "DELETED"):
+        async for what, pod in watched(self._http, path_of(POD, "")):
+            is_pod = what in ("ADDED", "MODIFIED", "DELETED")
+            if is_pod and pod["metadata"]["namespace"] in self.spaces:
                 self._hear(what, pod)
+                for look in self.on_pods:
+                    look(list(self._pods.values()))
 
     def _hear(self, what: str, pod: Object) -> None:
         meta, uid = pod["metadata"], pod["metadata"]["uid"]
@@ -167,7 +172,7 @@ class Nodes:
         if not await self._pulled(pod):
             return
         log = self._logs[uid] = Log()
-        life = self.lives[uid] = self._make_life(pod, log)
+        life = self.lives[uid] = self.make_life(pod, log)
         self.begun.append(pod["metadata"]["name"])
         await self._tell(pod, {"running": {"startedAt": now_text()}}, phase="Running")
         living = asyncio.ensure_future(life.live())
@@ -227,13 +232,13 @@ class Nodes:
         conditions += more.pop("conditions", [])
         status = {"phase": phase, "containerStatuses": [shown], "conditions": conditions, **more}
         patch = {"metadata": {"uid": meta["uid"]}, "status": status}
-        where = path_of(POD, self._namespace, meta["name"], "status")
+        where = path_of(POD, meta["namespace"], meta["name"], "status")
         await self._quietly("PATCH", where, patch, how=STRATEGIC)
 
     async def _let_go(self, pod: Object) -> None:
         meta = pod["metadata"]
         now = {"gracePeriodSeconds": 0, "preconditions": {"uid": meta["uid"]}}
-        await self._quietly("DELETE", path_of(POD, self._namespace, meta["name"]), now)
+        await self._quietly("DELETE", path_of(POD, meta["namespace"], meta["name"]), now)
 
     def _end_soon(self, pod: Object) -> None:
         uid = pod["metadata"]["uid"]
@@ -265,8 +270,10 @@ class Nodes:
     # -- volumes and figures --------------------------------------------------------------
 
     async def _follow_claims(self) -> None:
-        async for what, claim in watched(self._http, path_of(VOLUME, self._namespace)):
+        async for what, claim in watched(self._http, path_of(VOLUME, "")):
             meta = claim["metadata"]
+            if meta.get("namespace") not in self.spaces:
+                continue
             name = f"test-{meta['uid']}"
             if what == "DELETED":
                 await self._quietly("DELETE", path_of(PV, "", name))
@@ -277,7 +284,7 @@ class Nodes:
                     "storageClassName": claim["spec"].get("storageClassName", ""),
                     "persistentVolumeReclaimPolicy": "Retain",
                     "hostPath": {"path": f"/nowhere/{name}"},
-                    "claimRef": {"namespace": self._namespace, "name": meta["name"]},
+                    "claimRef": {key: meta[key] for key in ("namespace", "name")},
                 }
                 wanted = {"metadata": {"name": name}, "spec": spec}
                 await self._quietly("POST", path_of(PV, ""), wanted)
@@ -285,7 +292,7 @@ class Nodes:
     async def _gauge(self, pod: Object, life: Life) -> None:
         """What a metrics server would say of it: an object, where nobody else serves them."""
         meta = {name: pod["metadata"].get(name) for name in ("name", "namespace", "labels")}
-        where = path_of(METRICS, self._namespace)
+        where = path_of(METRICS, meta["namespace"])
         while self.lives.get(pod["metadata"]["uid"]) is life:
             usage = {"cpu": "10m", "memory": f"{life.used_bytes() // 1024}Ki"}
             told = {"metadata": meta, "containers": [{"name": "agent", "usage": usage}]}

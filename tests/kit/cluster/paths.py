@@ -41,8 +41,9 @@ class Place:
 
 
 def path_of(kind: Kind, namespace: str, name: str = "", sub: str = "") -> str:
+    """Of all namespaces where none is said."""
     root = f"apis/{kind.group}/{kind.version}" if kind.group else f"api/{kind.version}"
-    where = f"namespaces/{namespace}/" if kind.namespaced else ""
+    where = f"namespaces/{namespace}/" if kind.namespaced and namespace else ""
     return "/".join(filter(None, (f"/{root}/{where}{kind.plural}", name, sub)))
 
 

@@ -21,12 +21,12 @@ from starlette.routing import Route
 from tests.kit.cluster.objects import Refusal
 from tests.kit.cluster.paths import Place, verb_of
 from tests.kit.cluster.server import Trouble
-from tests.kit.cluster.streams import silence
 
 if TYPE_CHECKING:
     import httpx2
 
 VERBS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+KEPT = ("content-type", "retry-after", "warning")
 
 
 class Proxy:
@@ -36,6 +36,7 @@ class Proxy:
         self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
         self.trouble = Trouble()
         self.calls: Counter[str] = Counter()
+        self.refused: list[str] = []  # for want of rights, to who came with a token
         self._cut = asyncio.Event()  # set, and replaced: who streams is cut off
         self._forgotten = 0
         self._open: set[httpx2.Response] = set()
@@ -63,8 +64,8 @@ class Proxy:
         self._forgotten = version
 
     async def _serve(self, request: Request) -> Response:
-        if self.trouble.down:
-            return silence()
+        if (nothing := await self.trouble.silence()) is not None:
+            return nothing
         path = request.path_params["path"]
         query = dict(request.query_params)
         if path.startswith("api"):
@@ -88,7 +89,8 @@ class Proxy:
         import httpx2
 
         said = request.headers
-        headers = {name: said[name] for name in ("content-type", "accept") if name in said}
+        passed = ("content-type", "accept", "authorization")
+        headers = {name: said[name] for name in passed if name in said}
         asked = self._http.build_request(
             request.method,
             f"/{path}",
@@ -97,13 +99,19 @@ class Proxy:
             content=await request.body(),
             timeout=httpx2.Timeout(None, connect=10.0),
         )
-        answer = await self._http.send(asked, stream=True)
-        kept = ("content-type", "retry-after", "warning")
-        return StreamingResponse(
-            self._pieces(answer, self._cut),
-            answer.status_code,
-            headers={name: answer.headers[name] for name in kept if name in answer.headers},
-        )
+        if "authorization" in said:
+            answer = await self._http.send(asked, stream=True, auth=None)
+        else:  # who does not say who he is may do what we may
+            answer = await self._http.send(asked, stream=True)
+        found = {name: answer.headers[name] for name in KEPT if name in answer.headers}
+        if not answer.is_error:
+            return StreamingResponse(
+                self._pieces(answer, self._cut), answer.status_code, headers=found
+            )
+        body = await answer.aread()
+        if "authorization" in said and answer.status_code == 403 and b" cannot " in body:
+            self.refused.append(body.decode())
+        return Response(body, answer.status_code, headers=found)
 
     async def _pieces(self, answer: httpx2.Response, cut: asyncio.Event) -> AsyncIterator[bytes]:
         pieces = answer.aiter_raw().__aiter__()

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.kit.cluster.asking import MERGE, ask, client_of
-from tests.kit.cluster.lives import Life, Log, Process, Scripted
+from tests.kit.cluster.lives import Life, Log, MakeLife, Process, Scripted
 from tests.kit.cluster.nodes import Nodes, metrics_crd
 from tests.kit.cluster.objects import (
     CRD,
@@ -152,26 +152,46 @@ class RealCluster:
 
         return self._do(doing())
 
-    def _space(self, kind: Kind) -> str:
-        return self.namespace if kind.namespaced else ""
-
-    def kubeconfig(self, directory: Path) -> Path:
+    def kubeconfig(self, directory: Path, *, token: str = "") -> Path:
         directory.mkdir(parents=True, exist_ok=True)
         path = directory / "kubeconfig"
-        path.write_text(kubeconfig_of(self.url, self.namespace), encoding="utf-8")
+        path.write_text(kubeconfig_of(self.url, self.namespace, token), encoding="utf-8")
         return path
 
     def all(self, kind: Kind) -> list[Object]:
-        found: list[Object] = self._do(self._ask("GET", path_of(kind, self._space(kind))))["items"]
+        found: list[Object] = self._do(self._ask("GET", path_of(kind, self.namespace)))["items"]
+        return found
+
+    def all_in(self, kind: Kind, namespace: str) -> list[Object]:
+        """Of a kind that is not served there are none."""
+        try:
+            found: list[Object] = self._do(self._ask("GET", path_of(kind, namespace)))["items"]
+        except Refusal as refusal:
+            if refusal.code != 404:
+                raise
+            return []
         return found
 
     def find(self, kind: Kind, name: str) -> Object | None:
+        return self.find_in(kind, name, self.namespace)
+
+    def find_in(self, kind: Kind, name: str, namespace: str) -> Object | None:
         try:
-            return self._do(self._ask("GET", path_of(kind, self._space(kind), name)))
+            return self._do(self.read(kind, name, namespace))
         except Refusal as refusal:
             if refusal.code != 404:
                 raise
             return None
+
+    async def read(self, kind: Kind, name: str, namespace: str) -> Object:
+        """For what lives in its own loop."""
+        return await self._ask("GET", path_of(kind, namespace, name))
+
+    async def token_of(self, account: str, namespace: str) -> str:
+        """With it one may do what the account may, and no more."""
+        wanted = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        where = path_of(ACCOUNT, namespace, account, "token")
+        return str((await self._ask("POST", where, wanted))["status"]["token"])
 
     def pods(self) -> list[Object]:
         return self.all(POD)
@@ -180,32 +200,43 @@ class RealCluster:
         return self.all(JOB)
 
     def create(self, kind: Kind, wanted: Object) -> Object:
+        return self.create_in(kind, wanted, self.namespace)
+
+    def create_in(self, kind: Kind, wanted: Object, namespace: str) -> Object:
         whole = {"apiVersion": kind.api_version, "kind": kind.kind, **wanted}
-        made = self._do(self._ask("POST", path_of(kind, self._space(kind)), whole))
+        made = self._do(self._ask("POST", path_of(kind, namespace), whole))
         if not kind.namespaced:
             self._made.append(path_of(kind, "", made["metadata"]["name"]))
         if kind is QUOTA:
             self._counted(made["metadata"]["name"])
+        if kind is CRD:
+            self._do(self._until(lambda: self._is_there(_served_at(wanted))))
         return made
 
     def patch(self, kind: Kind, name: str, patch: Object) -> None:
-        self._do(self._ask("PATCH", path_of(kind, self._space(kind), name), patch, how=MERGE))
+        self.patch_in(kind, name, patch, self.namespace)
+
+    def patch_in(self, kind: Kind, name: str, patch: Object, namespace: str) -> None:
+        self._do(self._ask("PATCH", path_of(kind, namespace, name), patch, how=MERGE))
 
     def delete(self, kind: Kind, name: str) -> None:
-        where = path_of(kind, self._space(kind), name)
+        self.delete_in(kind, name, self.namespace)
+
+    def delete_in(self, kind: Kind, name: str, namespace: str) -> None:
+        where = path_of(kind, namespace, name)
         self._do(self._ask("DELETE", where, {"propagationPolicy": "Background"}))
+
+    def let_go(self, kind: Kind, name: str, namespace: str) -> None:
+        """Nothing holds it any more; told to go it goes."""
+        self.patch_in(kind, name, {"metadata": {"finalizers": None}}, namespace)
 
     def define(self, definition: Object) -> None:
         """One that another test left behind goes first, with all of its objects."""
-        name, spec = definition["metadata"]["name"], definition["spec"]
-        where = path_of(CRD, "", name)
+        where = path_of(CRD, "", definition["metadata"]["name"])
         with contextlib.suppress(Refusal):
             self._do(self._ask("DELETE", where))
         self._do(self._until(lambda: self._is_gone(where)))
         self.create(CRD, definition)
-        version = next(one["name"] for one in spec["versions"] if one["served"])
-        served = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}"
-        self._do(self._until(lambda: self._is_there(served)))
 
     async def _is_gone(self, path: str) -> bool:
         return not await self._is_there(path)
@@ -276,6 +307,21 @@ class RealCluster:
     def remove_node(self, node: str) -> None:
         self._do(self.nodes.remove(node))
 
+    def live_as(self, make_life: MakeLife) -> None:
+        self.call(lambda: setattr(self.nodes, "make_life", make_life))
+
+    def host(self, *namespaces: str) -> None:
+        """Pods of these live on its nodes, too."""
+        self.call(lambda: self.nodes.spaces.update(namespaces))
+
+    def on_pods(self, look: Callable[[list[Object]], None]) -> None:
+        """It is shown all of them after each change of one."""
+        self.call(lambda: self.nodes.on_pods.append(look))
+
+    def refused(self) -> list[str]:
+        """All that somebody with a token was told no for, for want of rights."""
+        return self.call(lambda: list(self.proxy.refused))
+
     def alive(self) -> int:
         return self.call(lambda: len(self.nodes.lives))
 
@@ -291,8 +337,18 @@ class RealCluster:
 
         self.call(down)
 
+    def hang(self) -> None:
+        def hang() -> None:
+            self.proxy.trouble.hangs = True
+            self.proxy.cut()
+
+        self.call(hang)
+
     def come_up(self) -> None:
-        self.call(lambda: setattr(self.proxy.trouble, "down", False))
+        self.call(self.proxy.trouble.over)
+
+    def unheard(self) -> int:
+        return self.call(lambda: self.proxy.trouble.unheard)
 
     def hook(self, trouble: Callable[[str, str], Refusal | None]) -> None:
         self.call(lambda: setattr(self.proxy.trouble, "hook", trouble))
@@ -315,3 +371,9 @@ class RealCluster:
     @property
     def calls(self) -> Counter[str]:
         return self.call(lambda: Counter(self.proxy.calls))
+
+
+def _served_at(definition: Object) -> str:
+    spec = definition["spec"]
+    version = next(one["name"] for one in spec["versions"] if one["served"])
+    return f"/apis/{spec['group']}/{version}/{spec['names']['plural']}"

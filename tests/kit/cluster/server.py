@@ -57,7 +57,21 @@ class Trouble:
 
     def __init__(self) -> None:
         self.down = False  # nobody answers
+        self.hangs = False  # lines are taken, and nothing ever comes
+        self.unheard = 0  # what was asked while it was so
         self.hook: Callable[[str, str], Refusal | None] = lambda _verb, _path: None
+
+    def over(self) -> None:
+        self.down = self.hangs = False
+
+    async def silence(self) -> Response | None:
+        """None: all is well. What is asked of one that hangs is never heard, also not later."""
+        if not (self.down or self.hangs):
+            return None
+        self.unheard += 1
+        while self.hangs:
+            await asyncio.sleep(0.05)
+        return silence()
 
 
 class Api:
@@ -94,13 +108,13 @@ class Api:
                 self.shelves.change(QUOTA, quota, status=shown)
 
     async def _version(self, _: Request) -> Response:
-        if self.trouble.down:
-            return silence()
+        if (nothing := await self.trouble.silence()) is not None:
+            return nothing
         return JSONResponse({"major": "1", "minor": "36", "gitVersion": "v1.36.0-stand-in"})
 
     async def _serve(self, request: Request) -> Response:
-        if self.trouble.down:
-            return silence()
+        if (nothing := await self.trouble.silence()) is not None:
+            return nothing
         try:
             return await self._answer(request)
         except Refusal as refusal:

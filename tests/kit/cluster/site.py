@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,15 +14,18 @@ import pytest
 import yaml
 
 from paddock.cli.main import main
+from tests.kit.cluster.choice import AnyCluster
 from tests.kit.cluster.crew import man
-from tests.kit.cluster.objects import CONFIG, DEPLOYMENT, POD, STORAGE, Kind, Object
+from tests.kit.cluster.objects import CONFIG, DEPLOYMENT, POD, STORAGE, Kind, Object, Refusal
 from tests.kit.cluster.replicas import AGENT_RUNS
-from tests.kit.cluster.standin import Cluster
+from tests.kit.cluster.sweeping import Sweep
 from tests.kit.waiting import until
 
 SPACE = "agent-platform"
 IMAGES = ("--image", "registry.example/paddock:1", "--agents-image", "registry.example/agents:1")
 CONTROLLER = "paddock-controller"
+OTHERS = ("others", "argo")  # namespaces that tests make beside ours
+EVERYWHERE = "kube-root-ca.crt"  # a ConfigMap that every namespace of a real cluster has
 
 
 @dataclass
@@ -35,9 +39,10 @@ class Told:
 
 
 class Site:
-    def __init__(self, cluster: Cluster, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, cluster: AnyCluster, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.cluster, self._home, self._capsys = cluster, home, capsys
         self.kubeconfig = cluster.kubeconfig(home)
+        self.sweep = Sweep(cluster)
 
     def paddock(self, *words: str) -> Told:
         """`paddock kubernetes …`, in this process, for this cluster."""
@@ -46,6 +51,13 @@ class Site:
         code = main(["kubernetes", *words, *known])
         told = self._capsys.readouterr()
         return Told(code, told.out, told.err)
+
+    def become_nobody(self) -> None:
+        """From now on `paddock` asks as an account that has no rights at all."""
+        cluster = self.cluster
+        asking = cluster.token_of("default", cluster.namespace)
+        token = asyncio.run_coroutine_threadsafe(asking, cluster.loop).result(60)
+        self.kubeconfig = cluster.kubeconfig(self._home / "nobody", token=token)
 
     def apply(self, *words: str) -> Told:
         return self.paddock("apply", *IMAGES, *words)
@@ -58,15 +70,14 @@ class Site:
 
     # -- what is there --------------------------------------------------------------------
 
-    def all(self, kind: Kind, namespace: str | None = SPACE) -> list[Object]:
-        shelves = self.cluster.shelves
-        space = namespace if kind.namespaced else None
-        return self.cluster.call(lambda: list(shelves.all(kind, space)))
+    def all(self, kind: Kind, namespace: str = SPACE) -> list[Object]:
+        """But what the cluster had before, and has everywhere."""
+        found = self.cluster.all_in(kind, namespace)
+        known = {EVERYWHERE, *self.sweep.before(kind)}
+        return [one for one in found if one["metadata"]["name"] not in known]
 
     def find(self, kind: Kind, name: str, namespace: str = SPACE) -> Object | None:
-        shelves = self.cluster.shelves
-        space = namespace if kind.namespaced else ""
-        return self.cluster.call(lambda: shelves.find(kind, name, space))
+        return self.cluster.find_in(kind, name, namespace)
 
     def the(self, kind: Kind, name: str) -> Object:
         found = self.find(kind, name)
@@ -74,9 +85,25 @@ class Site:
         return found
 
     def make(self, kind: Kind, wanted: Object, namespace: str = SPACE) -> Object:
-        create = self.cluster._create  # noqa: SLF001 - a namespace of its own choice
-        space = namespace if kind.namespaced else ""
-        return self.cluster.call(lambda: create(kind, wanted, space))
+        return self.cluster.create_in(kind, wanted, namespace)
+
+    def put(self, kind: Kind, wanted: Object, namespace: str = SPACE) -> None:
+        """What the cluster may have made by itself."""
+        try:
+            self.make(kind, wanted, namespace)
+        except Refusal as refusal:
+            if refusal.reason != "AlreadyExists":
+                raise
+            self.cluster.patch_in(kind, wanted["metadata"]["name"], wanted, namespace)
+
+    def change(self, kind: Kind, name: str, patch: Object) -> None:
+        self.cluster.patch_in(kind, name, patch, SPACE)
+
+    def delete(self, kind: Kind, name: str) -> None:
+        self.cluster.delete_in(kind, name, SPACE)
+
+    def until(self, condition: Callable[[], Any]) -> None:
+        until(condition, self.cluster.patience_s)
 
     def add_storage(self, name: str = "fast-ssd", *, default: bool = False) -> None:
         notes = {"storageclass.kubernetes.io/is-default-class": "true"} if default else {}
@@ -102,8 +129,12 @@ class Site:
         found = self.find(AGENT_RUNS, name)
         return {} if found is None else found.get("status", {})
 
-    def ended(self, *names: str, within_s: float = 60.0) -> None:
-        until(lambda: all(self.status(name).get("state") == "ended" for name in names), within_s)
+    def ended(self, *names: str) -> None:
+        def all_ended() -> bool:
+            known = {one["metadata"]["name"]: one for one in self.all(AGENT_RUNS)}
+            return all(known[name].get("status", {}).get("state") == "ended" for name in names)
+
+        self.until(all_ended)
 
     def agents(self) -> list[Object]:
         return [one for one in self.all(POD) if "paddock.dev/agent" in one["metadata"]["labels"]]
@@ -121,14 +152,17 @@ class Site:
             found = self.find(DEPLOYMENT, CONTROLLER)
             return found is not None and found.get("status", {}).get("availableReplicas") == count
 
-        until(ready, 30)
+        self.until(ready)
 
 
 @contextmanager
 def a_site(
-    directory: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    cluster: AnyCluster, directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Site]:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(directory / "config"))
-    with Cluster(second_s=0.05, namespace="default") as cluster:
-        man(cluster)
-        yield Site(cluster, directory, capsys)
+    site = Site(cluster, directory, capsys)
+    site.sweep.host(SPACE, *OTHERS)
+    man(cluster)
+    try:
+        yield site
+    finally:
+        site.sweep.clean()

@@ -18,7 +18,7 @@ from tests.kit.cluster.deployments import DeploymentController
 from tests.kit.cluster.evicting import evict
 from tests.kit.cluster.jobs import JobController
 from tests.kit.cluster.kubelet import Kubelet
-from tests.kit.cluster.lives import Process
+from tests.kit.cluster.lives import MakeLife, Process
 from tests.kit.cluster.namespaces import NamespaceController
 from tests.kit.cluster.objects import (
     CRD,
@@ -35,6 +35,7 @@ from tests.kit.cluster.objects import (
     Shelves,
 )
 from tests.kit.cluster.paths import Place
+from tests.kit.cluster.rights import ACCOUNT
 from tests.kit.cluster.server import Api
 
 T = TypeVar("T")
@@ -124,8 +125,16 @@ class Cluster:
     def all(self, kind: Kind) -> list[Object]:
         return self.call(lambda: list(self.shelves.all(kind)))
 
+    def all_in(self, kind: Kind, namespace: str) -> list[Object]:
+        space = namespace if kind.namespaced else None
+        return self.call(lambda: list(self.shelves.all(kind, space)))
+
     def find(self, kind: Kind, name: str) -> Object | None:
-        return self.call(lambda: self.shelves.find(kind, name, self._space(kind)))
+        return self.find_in(kind, name, self.namespace)
+
+    def find_in(self, kind: Kind, name: str, namespace: str) -> Object | None:
+        space = namespace if kind.namespaced else ""
+        return self.call(lambda: self.shelves.find(kind, name, space))
 
     def pods(self) -> list[Object]:
         return self.all(POD)
@@ -135,22 +144,63 @@ class Cluster:
 
     def create(self, kind: Kind, wanted: Object) -> Object:
         """As `kubectl create` would: through the rules."""
-        return self.call(lambda: self._create(kind, wanted, self._space(kind)))
+        return self.create_in(kind, wanted, self.namespace)
+
+    def create_in(self, kind: Kind, wanted: Object, namespace: str) -> Object:
+        space = namespace if kind.namespaced else ""
+        return self.call(lambda: self._create(kind, wanted, space))
 
     def define(self, definition: Object) -> None:
         """A custom resource, until it is served."""
         self.create(CRD, definition)
 
     def patch(self, kind: Kind, name: str, patch: Object) -> None:
-        self.call(lambda: self.shelves.patch(kind, (self._space(kind), name), patch))
+        self.patch_in(kind, name, patch, self.namespace)
+
+    def patch_in(self, kind: Kind, name: str, patch: Object, namespace: str) -> None:
+        space = namespace if kind.namespaced else ""
+        self.call(lambda: self.shelves.patch(kind, (space, name), patch))
 
     def delete(self, kind: Kind, name: str) -> None:
         """As `kubectl delete` would: what it owns goes too."""
-        shelves = self.shelves
-        self.call(lambda: shelves.delete(kind, shelves.get(kind, name, self._space(kind))))
+        self.delete_in(kind, name, self.namespace)
 
-    def _space(self, kind: Kind) -> str:
-        return self.namespace if kind.namespaced else ""
+    def delete_in(self, kind: Kind, name: str, namespace: str) -> None:
+        shelves, space = self.shelves, namespace if kind.namespaced else ""
+        self.call(lambda: shelves.delete(kind, shelves.get(kind, name, space)))
+
+    def let_go(self, kind: Kind, name: str, namespace: str) -> None:
+        """Nothing holds it any more; told to go it goes."""
+        shelves, free = self.shelves, {"finalizers": None}
+
+        def gone() -> None:
+            found = shelves.get(kind, name, namespace)
+            shelves.remove(kind, shelves.change(kind, found, metadata=free))
+
+        self.call(gone)
+
+    async def read(self, kind: Kind, name: str, namespace: str) -> Object:
+        """For what lives in its own loop."""
+        return self.shelves.get(kind, name, namespace)
+
+    async def token_of(self, account: str, namespace: str) -> str:
+        return f"{ACCOUNT}:{namespace}:{account}"
+
+    def live_as(self, make_life: MakeLife) -> None:
+        self.call(lambda: setattr(self.kubelet, "make_life", make_life))
+
+    def on_pods(self, look: Callable[[list[Object]], None]) -> None:
+        """It is shown all of them after each change of one."""
+
+        def heard(_what: str, kind: Kind, _one: Object) -> None:
+            if kind.family == POD.family:
+                look(list(self.shelves.all(POD)))
+
+        self.call(lambda: self.shelves.on_change.append(heard))
+
+    def refused(self) -> list[str]:
+        """All that anybody was told no for, for want of rights."""
+        return self.call(lambda: list(self.api.rights.refused))
 
     def _create(self, kind: Kind, wanted: Object, namespace: str) -> Object:
         rest = ["namespaces", namespace, kind.plural] if namespace else [kind.plural]
@@ -228,8 +278,21 @@ class Cluster:
 
         self.call(down)
 
+    def hang(self) -> None:
+        """Whoever asks waits, for nothing."""
+
+        def hang() -> None:
+            self.api.trouble.hangs = True
+            self.shelves.drop_watches()
+
+        self.call(hang)
+
     def come_up(self) -> None:
-        self.call(lambda: setattr(self.api.trouble, "down", False))
+        self.call(self.api.trouble.over)
+
+    def unheard(self) -> int:
+        """How often it was asked in vain."""
+        return self.call(lambda: self.api.trouble.unheard)
 
     def hook(self, trouble: Callable[[str, str], Refusal | None]) -> None:
         """Called with the verb and path of each call; what it returns is the answer."""

@@ -46,9 +46,18 @@ class Watches:
                 return Response(line, media_type="application/json")
         self._shelves.watchers.add(watcher)
         timeout = float(query.get("timeoutSeconds", 3600))
-        return StreamingResponse(
-            self._stream(watcher, missed, place, timeout), media_type="application/json"
-        )
+        told = self._stream(watcher, missed, place, timeout)
+        if query.get("allowWatchBookmarks", "").lower() == "true":
+            told = self._marked(told, kind)
+        return StreamingResponse(told, media_type="application/json")
+
+    async def _marked(self, told: AsyncIterator[bytes], kind: Kind) -> AsyncIterator[bytes]:
+        """When its time is over it says how far it has come."""
+        async for line in told:
+            yield line
+        meta = {"resourceVersion": str(self._shelves.newest)}
+        mark = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": meta}
+        yield json.dumps({"type": "BOOKMARK", "object": mark}).encode() + b"\n"
 
     async def _stream(
         self, watcher: Watcher, missed: list[Any], place: Place, timeout: float
@@ -57,11 +66,14 @@ class Watches:
         try:
             for change in missed:
                 yield self._line(change, place)
-            while (left := until - asyncio.get_running_loop().time()) > 0:
+            while True:
+                left = max(0.0, until - asyncio.get_running_loop().time())
                 try:
                     change = await asyncio.wait_for(watcher.changes.get(), left)
                 except TimeoutError:
-                    return
+                    if watcher.changes.empty():
+                        return
+                    continue
                 if change is None:
                     raise ConnectionResetError("the watch is dropped")
                 yield self._line(change, place)
