@@ -86,6 +86,8 @@ class Applier:
 
     async def _known(self, kind: Kind, wanted: Object) -> Deed:
         before = await self._find(kind, wanted)
+        if before is not None and (fixed := _fixed(before, wanted)):
+            return Deed(where(wanted), Did.REFUSED, fixed)
         if kind.kind == "CustomResourceDefinition":
             wanted = prepare(before, wanted)
         wanted = _unscaled(before, wanted)
@@ -129,6 +131,15 @@ def _unknown(wanted: Object) -> str:
     group = wanted["apiVersion"].rpartition("/")[0]
     told = f"the cluster knows no {wanted['apiVersion']} {wanted['kind']}"
     return f"{told}: it comes with {BROUGHT_BY[group]}" if group in BROUGHT_BY else told
+
+
+def _fixed(before: Object, wanted: Object) -> str:
+    """What nobody can change, also not with force; who set it does not matter then."""
+    if wanted["kind"] != "PriorityClass" or before["value"] == wanted["value"]:
+        return ""
+    name, found = wanted["metadata"]["name"], before["value"]
+    mend = f"where nobody needs it, kubectl delete priorityclass {name}, and apply again"
+    return f"its value is {found}, not {wanted['value']}, and may not be changed; {mend}"
 
 
 def _unscaled(before: Object | None, wanted: Object) -> Object:

@@ -30,6 +30,7 @@ from tests.kit.cluster.replicas import AGENT_RUNS
 from tests.kit.cluster.site import CONTROLLER, SPACE, Site
 
 VPA = Kind("autoscaling.k8s.io", "v1", "verticalpodautoscalers", "VerticalPodAutoscaler")
+MERGE, APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
 ALPHA = Kind("paddock.dev", "v1alpha1", "agentruns", "AgentRun", has_status=True)
 
 
@@ -220,7 +221,9 @@ def test_a_class_whose_value_is_another_is_refused_and_keeps_no_other_back(site:
     told = site.apply()
     assert told.code == 1
     assert "refused    PriorityClass agent-low-priority" in told.out
-    assert "may not be changed" in told.out
+    assert "its value is 7, not 100, and may not be changed" in told.out
+    told = site.apply("--force")
+    assert told.code == 1 and "may not be changed" in told.out
     assert site.find(DEPLOYMENT, CONTROLLER) is not None
 
 
@@ -230,9 +233,11 @@ def test_agent_runs_of_an_older_stored_version_are_written_anew(site: Site) -> N
     (version,) = older["spec"]["versions"]
     version["name"] = ALPHA.version
     del version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["cancel"]
-    site.make(CRD, older)
+    known = {"apiVersion": CRD.api_version, "kind": CRD.kind, **older}
+    edit(site, CRD, older["metadata"]["name"], known, manager="paddock", how=APPLY)
     site.make(NAMESPACE, {"metadata": {"name": SPACE}})
     spec = {"command": ["exit=0"]}
+    site.until(lambda: is_served(site, ALPHA))
     site.make(ALPHA, {"metadata": {"name": "old"}, "spec": spec})
     site.until(lambda: site.the(CRD, crd()["metadata"]["name"]).get("status"))
     told = site.apply()
@@ -252,11 +257,20 @@ def test_a_server_refuses_to_forget_a_stored_version(site: Site) -> None:
     site.make(CRD, older)
     name = crd()["metadata"]["name"]
     site.until(lambda: site.the(CRD, name).get("status"))
-    with pytest.raises(Refusal, match=r"must appear in spec\.versions"):
+    with pytest.raises(Refusal, match=r"must remain in spec\.versions"):
         edit(site, CRD, name, {"spec": crd()["spec"]}, manager="kubectl")
 
 
-def edit(site: Site, kind: Kind, name: str, patch: dict[str, Any], *, manager: str) -> None:
+def is_served(site: Site, kind: Kind) -> bool:
+    import httpx2
+
+    where = f"{site.cluster.url}/apis/{kind.group}/{kind.version}/{kind.plural}"
+    return httpx2.get(where).status_code == 200
+
+
+def edit(  # noqa: PLR0913 - each by name
+    site: Site, kind: Kind, name: str, patch: dict[str, Any], *, manager: str, how: str = MERGE
+) -> None:
     """As somebody with another program would, over HTTP."""
     import httpx2
 
@@ -265,7 +279,7 @@ def edit(site: Site, kind: Kind, name: str, patch: dict[str, Any], *, manager: s
     answer = httpx2.patch(
         f"{site.cluster.url}/{root}/{space}{kind.plural}/{name}",
         params={"fieldManager": manager},
-        headers={"content-type": "application/merge-patch+json"},
+        headers={"content-type": how},
         json=patch,
     )
     if answer.is_error:

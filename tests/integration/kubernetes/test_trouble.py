@@ -24,7 +24,7 @@ async def test_an_api_that_is_down_loses_no_run_and_repeats_none(fleet: Replicas
         fleet.apply(name, "sleep=1", "exit=0")
     await fleet.until(lambda: bool(fleet.cluster.begun()))
     fleet.cluster.go_down()
-    await asyncio.sleep(3.0)  # longer than the lease: its holder must stop, and begin anew
+    await asyncio.sleep(1.5 * fleet.terms.lease_s)  # its holder must stop, and begin anew
     fleet.cluster.come_up()
     await fleet.ended(*names)
     assert fleet.outcomes() == Counter(succeeded=8)

@@ -83,6 +83,7 @@ class RealCluster:
                 self.proxy.stop()
                 await serving
                 await self._leave()
+            await asyncio.sleep(0.3)  # a line is closed when the loop has come round to it
 
     def _life(self, pod: Object, log: Log) -> Life:
         if self._processes is None:

@@ -18,7 +18,9 @@ from tests.kit.cluster.choice import AnyCluster
 from tests.kit.cluster.objects import Kind, Object
 
 AGENT_RUNS = Kind("paddock.dev", "v1", "agentruns", "AgentRun", has_status=True)
-QUICK = Terms(lease_s=1.0, renew_s=0.6, retry_s=0.1)
+# A renewal that takes longer than that is none: a busy machine needs its time.
+QUICK = Terms(lease_s=2.0, renew_s=1.5, retry_s=0.1)
+REAL = Terms(lease_s=6.0, renew_s=5.0, retry_s=0.2)  # with a server that writes to a disk
 
 
 class Replicas:
@@ -26,6 +28,7 @@ class Replicas:
         self, cluster: AnyCluster, directory: Path, definition: Object | None = None
     ) -> None:
         self.cluster, self._directory = cluster, directory
+        self.terms = REAL if cluster.is_real else QUICK
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self.controllers: dict[str, Controller] = {}
         self.apis: dict[str, Api] = {}
@@ -37,7 +40,7 @@ class Replicas:
         chosen = ControllerSettings(
             kubernetes=driver,
             identity=name,
-            terms=QUICK,
+            terms=self.terms,
             tick_s=0.05,
             explain_s=0.2,
             patience_s=0.2,

@@ -134,7 +134,8 @@ def _check_kept(kind: Kind, before: Object, after: Object) -> None:
         known = {one["name"] for one in after["spec"]["versions"]}
         for index, version in enumerate(before.get("status", {}).get("storedVersions", [])):
             if version not in known:
-                why = f'Invalid value: "{version}": must appear in spec.versions'
+                why = f'Invalid value: "{version}": missing from spec.versions; {version} was'
+                why += " previously a storage version, and must remain in spec.versions"
                 raise invalid(kind, name, f"status.storedVersions[{index}]: {why}")
 
 
