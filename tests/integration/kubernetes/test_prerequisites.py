@@ -87,7 +87,9 @@ def test_somebody_without_any_right_is_told_so_and_nothing_else_breaks(site: Sit
     assert "you may not get, create, patch namespaces, which are the whole cluster's" in told
     assert f"you may not list, watch, create, patch, delete jobs.batch in {SPACE}" in told
     assert "could not be looked at" in only(found, "capacity")["what"]
-    assert site.apply().code == 1
+    told_by_apply = site.apply()
+    assert told_by_apply.code == 3 and told_by_apply.err.count("\n") == 1
+    assert "for want of rights" in told_by_apply.err
 
 
 def test_metrics_and_operators_are_looked_for_where_something_needs_them(stand_in: Site) -> None:
