@@ -59,6 +59,7 @@ class Nodes:
         self._terming: set[str] = set()
         self._over: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._asking = 0
         self._socket = socket.create_server(("127.0.0.1", 0))
 
     async def begin(self) -> None:
@@ -71,11 +72,19 @@ class Nodes:
                 life.kill()
         for name in list(self.names):
             await self.remove(name)
+        await self._let_them_ask()
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._socket.close()
+
+    async def _let_them_ask(self) -> None:
+        """Who is cancelled while a line is being opened leaves its socket open."""
+        for _ in range(250):
+            if not self._asking:
+                return
+            await asyncio.sleep(0.02)
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
@@ -123,6 +132,7 @@ class Nodes:
         import httpx2
 
         for _ in range(20):
+            self._asking += 1
             try:
                 await ask(self._http, method, path, body, **how)
                 return True
@@ -133,6 +143,8 @@ class Nodes:
                     raise
             except httpx2.HTTPError:
                 pass
+            finally:
+                self._asking -= 1
             await asyncio.sleep(0.3)
         return False
 
