@@ -41,7 +41,7 @@ CONFIG = """\
 performance_profile: host
 performance: {max_concurrent_agents: 60}
 sandbox: {host_memory_reserve: 256M}
-ladder: {skip_low: 80, queue: 87, preempt: 89, emergency: 96}
+ladder: {skip_low: 80, queue: 94, preempt: 95, emergency: 96}
 queue: {touches_per_hour: 1800}
 """
 UNTUNED = """\

@@ -20,7 +20,7 @@ from paddock.host.pace import next_look_s
 from paddock.simulate.tally import Tally
 from paddock.simulate.trace import Plan, Trace
 from paddock.simulate.world import World
-from paddock.supervisor.eyes import BURSTS_AT_ONCE
+from paddock.supervisor.eyes import bursts_at_once, waits_for_a_look
 
 GROWTH_BYTES_PER_S, STEP_S, SHORTEST_LOOK_S = 2000 * MIB, 0.05, 0.1
 STARTED_S = 0.1  # what it takes a small Python to begin
@@ -28,19 +28,20 @@ CPUS, OWN_SHARE = 100.0, 0.012  # what daemon and keeper take of the ceiling
 RISKS = (0.001, 60.0, 200.0, 600.0, 900.0, 1800.0, 3000.0)
 SEEDS = range(1, 13)
 # As in the configuration of the race.
-LADDER = LadderPolicy(skip_low=80, queue=87, preempt=89, emergency=96)
+LADDER = LadderPolicy(skip_low=80, queue=94, preempt=95, emergency=96)
 
 
 class Watched(World):
     """The nearer the last step is, the sooner it is looked at again, as by the daemon."""
 
     def _tick(self) -> None:
+        super()._tick()
         machine, fleet = self.machine, self.fleet
         left = machine.total_bytes - machine.used_bytes - machine.other_bytes
-        at_once = BURSTS_AT_ONCE if fleet.overcommitted else 1
-        soon_s = next_look_s(left, machine.total_bytes, at_once=at_once, ladder=LADDER)
-        self.tick_s = max(SHORTEST_LOOK_S, soon_s)
-        super()._tick()
+        at_once, ladder = bursts_at_once(fleet), fleet.policy.ladder
+        soon_s = next_look_s(left, machine.total_bytes, at_once=at_once, ladder=ladder)
+        soon_s = 0.0 if waits_for_a_look(fleet) else soon_s
+        self._tick_at = self.now + max(SHORTEST_LOOK_S, soon_s)
 
 
 def grown(trace: Trace) -> Trace:

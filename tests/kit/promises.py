@@ -207,6 +207,10 @@ class Promises:
         assert policy.max_agents is None or len(here) <= policy.max_agents, "too many"
         self._projects_are_kept(started)
         used = sum(self._used.values())
+        if fleet.takes_turns and policy.admission is Admission.LEARNED:
+            at_rest = min(fleet.demand.resting_bytes(), fleet.demand.sums.guaranteed_bytes)
+            assert at_rest <= min(policy.wall_bytes, host.available_bytes + used), "no room to rest"
+            return
         if policy.admission is Admission.GUARANTEED:
             limits = {run.attempt: _limit(run) for run in here}
             held = sum(max(limit, self._used.get(a, 0)) for a, limit in limits.items())
@@ -282,13 +286,24 @@ class Promises:
             assert not (preempted and fresh), f"{run.id} is critical"
 
     def _nobody_stays_frozen_for_nothing(self, event: Event) -> None:
-        """Once a look at the host says that the pressure is over, pressure freezes nobody."""
+        """Once a look at the host says that the pressure is over, pressure freezes nobody; but
+        where the user lets bursts meet they take turns, and nobody waits for long."""
         if not isinstance(event, Sampled) or self.fleet.ladder.rung >= Rung.PREEMPT:
             return
         if event.host.used_percent is None or event.host.available_bytes is None:
             return
-        frozen = [run.id for run in self.fleet.live_runs() if _frozen_by_pressure(run)]
-        assert frozen == []
+        frozen = [run for run in self.fleet.live_runs() if _frozen_by_pressure(run)]
+        if not self.fleet.takes_turns:
+            assert frozen == []
+            return
+        for run in frozen:
+            assert run.priority is not Priority.CRITICAL, f"{run.id} is critical"
+            assert isinstance(run.state, Running)
+            stood_s = self.fleet.now - run.state.frozen_at
+            assert stood_s < self.fleet.policy.ladder.longest_hold_s, f"{run.id} stands still"
+        here = [run for run in self.fleet.live_runs() if not run.spec.away]
+        goes_on = (isinstance(run.state, Running) and not run.state.frozen for run in here)
+        assert not frozen or any(goes_on), "all of them wait for each other"
 
     def _nobody_is_overlooked(self) -> None:
         """Whatever shortcuts the scheduler takes, nobody who could start is left standing."""
@@ -300,6 +315,8 @@ class Promises:
         full = policy.max_agents is not None and here >= policy.max_agents
         if full or fleet.ladder.rung >= Rung.QUEUE:
             return
+        if fleet.takes_turns and fleet.pressed:
+            return  # who waits inside comes first
         above = Priority.LOW if fleet.ladder.rung >= Rung.SKIP_LOW else None
         claimant = fleet.runs[fleet.claimant] if fleet.claimant is not None else None
         order = fleet.queue.in_order(ageing_s=policy.ageing_s, above=above)

@@ -65,7 +65,11 @@ def _free_bytes(percent: float | None, free_gib: float | None) -> int | None:
 
 
 def a_small_policy(
-    admission: Admission, agents: int | None, times_s: tuple[float, float], keep_ended: int
+    admission: Admission,
+    agents: int | None,
+    times_s: tuple[float, float],
+    keep_ended: int,
+    touches_per_hour: float,
 ) -> Policy:
     """Small numbers, so that a short life gets everywhere."""
     min_run_s, ageing_s = times_s
@@ -78,9 +82,8 @@ def a_small_policy(
         backfill_s=120.0,
         queue_depth=24,
     )
-    return with_parts(
-        policy, sizing={"evidence": 2}, timeouts={"evidence": 3}, breaker={"failures": 2}
-    )
+    sizing = {"evidence": 2, "touches_per_hour": touches_per_hour}
+    return with_parts(policy, sizing=sizing, timeouts={"evidence": 3}, breaker={"failures": 2})
 
 
 POLICIES = st.builds(
@@ -89,4 +92,5 @@ POLICIES = st.builds(
     st.sampled_from([None, 4, 2]),
     st.tuples(st.sampled_from([0.0, 60.0]), st.sampled_from([3600.0, 600.0, 0.0])),
     st.sampled_from([3, 1000]),
+    st.sampled_from([0.001, 0.001, 1800.0]),
 )

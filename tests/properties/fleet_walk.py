@@ -49,6 +49,7 @@ class Walk:
             draw.choice([None, None, 4, 2]),
             (draw.choice([0.0, 60.0]), draw.choice([600.0, 3600.0, 0.0])),
             draw.choice([3, 1000]),
+            draw.choice([0.001, 0.001, 1800.0]),
         )
 
     def _spec(self) -> RunSpec:

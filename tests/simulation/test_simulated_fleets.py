@@ -9,9 +9,9 @@ import pytest
 
 from paddock.core.events import Event
 from paddock.core.invariants import violations
-from paddock.core.policy import Admission, Policy
+from paddock.core.policy import Admission, Policy, SizingPolicy
 from paddock.core.pressure import Rung
-from paddock.core.run import Outcome
+from paddock.core.run import Outcome, Running
 from paddock.core.units import GIB
 from paddock.simulate.host import ROUGH
 from paddock.simulate.report import CannotFit, Question, answer
@@ -63,6 +63,22 @@ def test_the_fleet_is_sound_after_every_single_step(workload: str, admission: Ad
     neighbour = ROUGH if workload == "storm" else ((0.0, 0.02),)
     tally = Checked(few, a_policy(admission=admission), cpus=8, neighbour=neighbour).run()
     assert tally.ended == 40
+
+
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_a_fleet_whose_bursts_take_turns_keeps_every_promise(workload: str) -> None:
+    class Promised(World):
+        def _step(self, event: Event) -> None:
+            super()._step(event)
+            assert violations(self.fleet) == []
+            for run in self.fleet.live_runs():
+                if isinstance(run.state, Running) and run.state.frozen:
+                    assert self.now - run.state.frozen_at <= 70, f"{run.id} stands still"
+
+    few = plans(workload, runs=40, seed=4)
+    world = Promised(few, a_policy(sizing=SizingPolicy(touches_per_hour=1800.0)), cpus=8)
+    world.tick_s = 0.1
+    assert world.run().ended == 40
 
 
 def test_on_8_cores_learned_sizes_halve_the_time_and_come_near_the_clairvoyant() -> None:

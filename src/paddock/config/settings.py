@@ -265,7 +265,7 @@ TOUCHES: Final = Setting(
     Number(0.001, 3000),
     "0.001",
     "With learned sizes: how often an hour all agents together may come to the step `preempt`, at "
-    "which bursts wait for each other.",
+    "which bursts wait for each other. From 1800 on they always take turns.",
     Stricter.LOWER,
 )
 MIN_RUN: Final = Setting(

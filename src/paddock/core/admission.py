@@ -91,6 +91,7 @@ class Demand:
     def set_policy(self, policy: SizingPolicy) -> None:
         self.policy = policy
         self._modelled = None
+        self._resting = 0
 
     def enter(self, run: str, *, group: str, limit_bytes: int) -> None:
         self._held[run] = held = _Held(group, limit_bytes)
@@ -219,12 +220,20 @@ class Demand:
         if (known := self._model_of(held)) is None:
             return held.fixed_bytes
         used = held.grew_from_bytes if self._bursts(held, at=self._at) else held.used_bytes
-        return max(used, int(known.resting_bytes)) if used < known.grown_bytes else used
+        rest = known.middle_bytes if self.policy.take_turns else known.resting_bytes
+        return max(used, int(rest)) if used < known.grown_bytes else used
 
     def largest_burst(self, one: Newcomer) -> int:
         """How far above their rest the learned, and `one`, go in a large burst."""
         known = (self._known.get(group) for group in {*self._members, one.group})
+        if self.policy.take_turns:
+            ways = (each.wall_bytes - each.middle_bytes for each in known if each)
+            return int(max(ways, default=0))
         return max((int(each.top_bytes - each.resting_bytes) for each in known if each), default=0)
+
+    def at_rest(self, shares: Iterable[tuple[str, float]]) -> float:
+        """What such shares of these attempts use at rest."""
+        return sum(share * self._at_rest(self._held[run]) for run, share in shares if share)
 
     def one(self, *, group: str, limit_bytes: int) -> Sums:
         """What one more attempt of this group would add."""
@@ -287,6 +296,7 @@ class Newcomer(NamedTuple):
     group: str
     limit_bytes: int
     by_limits: bool = False
+    lent_bytes: int = 0  # of the room that is kept for a burst: so much is back before it is missed
 
 
 class Fit(NamedTuple):
@@ -315,6 +325,9 @@ def fit(
 
     `gone` is what attempts hold that are counted as if they had left already. Where the learned
     attempts already use more than their model says, the newcomer's share comes on top of that.
+
+    Where bursts take turns only that counts, less what comes back while one waits: a quantile of
+    what happens all the time says nothing.
     """
     base = demand.sums if gone is None else demand.sums.plus(gone, -1)
     guaranteed = base.guaranteed_bytes + one.limit_bytes
@@ -330,9 +343,15 @@ def fit(
     # What is promised but not yet in use will come out of MemAvailable.
     available = available_bytes + (gone.used_bytes if gone else 0)
     short = policy.floor_bytes - (available - (promised - base.used_bytes))
-    if added.learned_limit_bytes and short <= 0:
+    wall_short = promised - policy.wall_bytes
+    in_turns = policy.sizing.take_turns and after.learned_limit_bytes > 0
+    if in_turns and added.learned_limit_bytes:
+        short = wall_short = 0
+    if (added.learned_limit_bytes or in_turns) and short <= 0:
         at_rest = demand.resting_bytes(_Held(one.group, one.limit_bytes))
-        in_a_burst = at_rest - (gone.resting_bytes if gone else 0) + demand.largest_burst(one)
+        burst = max(0, demand.largest_burst(one) - one.lent_bytes)
+        in_a_burst = at_rest - (gone.resting_bytes if gone else 0) + burst
         room = available + base.used_bytes - emergency_bytes(policy.total_bytes, policy.ladder)
+        room = min(room, policy.wall_bytes) if in_turns else room
         short = max(short, min(in_a_burst, guaranteed) - room)
-    return Fit(promised - held, promised - policy.wall_bytes, short)
+    return Fit(promised - held, wall_short, short)

@@ -135,6 +135,8 @@ def _blocked(fleet: Fleet, run: Run) -> str | None:
         return f"nothing starts under pressure: {fleet.ladder.because}"
     if rung >= Rung.SKIP_LOW and run.priority is Priority.LOW:
         return f"low priority waits under pressure: {fleet.ladder.because}"
+    if fleet.takes_turns and fleet.pressed:
+        return "agents in a burst take turns, and nothing starts while one of them waits"
     return None
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
 from msgspec.structs import replace
@@ -20,6 +19,7 @@ from .change import Change, ForbiddenMove
 from .events import Host
 from .group import Group
 from .heartbeat import Heartbeat
+from .outlook import Outlook
 from .pace import Pace
 from .policy import Admission, Policy
 from .pressure import Ladder, Round
@@ -82,6 +82,7 @@ class Fleet:
         self._young: deque[tuple[float, Attempt]] = deque()  # until when, in order of start
         self._ended: deque[str] = deque()
         self._timers = Timers(self._valid)
+        self._outlook = Outlook()
 
     # -- what others ask ------------------------------------------------------------------
 
@@ -112,6 +113,11 @@ class Fleet:
         """Let in by learned sizes: all at their walls would not fit."""
         return self.demand.sums.guaranteed_bytes > self.policy.wall_bytes
 
+    @property
+    def takes_turns(self) -> bool:
+        """Its bursts wait for each other also while no step of the ladder is near."""
+        return self.policy.sizing.take_turns and self.overcommitted
+
     def line_of(self, run: Run) -> Queue:
         """Where it waits for its turn: what lives elsewhere waits for nothing of this host."""
         return self.outbound if run.spec.away else self.queue
@@ -128,16 +134,19 @@ class Fleet:
         group = run.spec.sized_as
         learned = self.demand.sums.learned_limit_bytes or self.demand.learned(group)
         held_back = gone is None and not self.may_overcommit(run.priority)
-        one = Newcomer(group, run.limit_bytes, by_limits=bool(learned) and held_back)
+        by_limits = bool(learned) and held_back
+        lent = self._outlook.back_soon(self) if self.policy.sizing.take_turns else 0
+        one = Newcomer(group, run.limit_bytes, by_limits=by_limits, lent_bytes=lent)
         return fit(self.demand, self.policy, one, available_bytes=available, gone=gone)
 
     def may_overcommit(self, priority: Priority) -> bool:
         """Whether learned sizes let more in than the limits would, right now."""
-        if self._paced():
+        if self.paced:
             return False
         return priority < Priority.NORMAL or not self._slow()  # slow CPUs hold up nobody urgent
 
-    def _paced(self) -> bool:
+    @property
+    def paced(self) -> bool:
         """As many more than at the last look at the host as may be, before they are seen."""
         sizing = self.policy.sizing
         growth = max(sizing.overcommit_growth_least, int(sizing.overcommit_growth * self.here))
@@ -250,7 +259,7 @@ class Fleet:
 
     def looked(self, host: Host) -> None:
         """The host was sampled; what started since then is seen from now on."""
-        paced, slow = self._paced(), self._slow()
+        paced, slow = self.paced, self._slow()
         self.host = host
         self._looked_at = self.now
         if paced or (slow and not self._slow()) or self.demand.sums.learned_limit_bytes:
@@ -332,17 +341,9 @@ class Fleet:
             self.dependents.setdefault(need, {})[run.id] = None
         if state.ready:
             self.line_of(run).add(entry_of(run), run.priority)
-            if not run.spec.away and self._in_sight(run.id):
+            depth, ageing_s = self.policy.backfill_depth, self.policy.ageing_s
+            if not run.spec.away and self.queue.in_sight(run.id, depth, ageing_s=ageing_s):
                 self.stir()
-
-    def _in_sight(self, run: str) -> bool:
-        """Whether a look goes as far as this run; by the order of a look, not by its place."""
-        depth = self.policy.backfill_depth
-        if len(self.queue) <= depth:
-            return True
-        if self.queue.surely_behind(run, depth):
-            return False
-        return run in islice(self.queue.in_order(ageing_s=self.policy.ageing_s), depth)
 
     def _tagged(self, run: Run) -> Run:
         """A run's place is given when it first lines up, and kept from then on."""

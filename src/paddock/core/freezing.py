@@ -10,14 +10,16 @@ from .run import Frozen, Run, Running
 from .units import format_duration
 
 
-def freeze(fleet: Fleet, run: Run, *, by: Frozen, because: str = "") -> None:
+def freeze(fleet: Fleet, run: Run, *, by: Frozen, because: str = "", briefly: bool = False) -> None:
+    """`briefly`: it goes on in a second or two, so its memory is not pushed out for that."""
     state = run.state
     if not isinstance(state, Running) or state.frozen in (by, Frozen.BY_USER):
         return  # what the user froze, only the user thaws
     frozen_at = state.frozen_at if state.frozen else fleet.now
     text = f"frozen by {by}: {because}" if because else f"frozen by {by}"
     fleet.move(run, replace(state, frozen=by, frozen_at=frozen_at), text)
-    fleet.actions.append(FreezeAttempt(run.attempt, reclaim=by is Frozen.BY_PRESSURE))
+    reclaim = by is Frozen.BY_PRESSURE and not briefly
+    fleet.actions.append(FreezeAttempt(run.attempt, reclaim=reclaim))
 
 
 def thaw(fleet: Fleet, run: Run) -> None:

@@ -77,6 +77,13 @@ class SizingPolicy:
     overcommit_growth_least: int = 4
     oom_growth: float = 0.20
     oom_growth_bytes: int = 100 * MIB
+    # From one touch in two seconds on a quantile says nothing more: bursts always meet. They take
+    # turns then, and nobody waits for the step `preempt` to hold the second (decision 0020).
+    turns_per_hour: float = 1800.0
+
+    @property
+    def take_turns(self) -> bool:
+        return self.touches_per_hour >= self.turns_per_hour
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

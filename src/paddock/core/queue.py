@@ -19,6 +19,7 @@ import heapq
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final, NamedTuple
 
 from sortedcontainers import SortedList
@@ -165,7 +166,15 @@ class Queue:
         """Of those that may start, that is."""
         return sum(bool(level.heads) for level in self._levels.values()) <= 1
 
-    def surely_behind(self, run: str, places: int) -> bool:
+    def in_sight(self, run: str, depth: int, *, ageing_s: float) -> bool:
+        """Whether a look goes as far as this run; by the order of a look, not by its place."""
+        if len(self) <= depth:
+            return True
+        if self._surely_behind(run, depth):
+            return False
+        return run in islice(self.in_order(ageing_s=ageing_s), depth)
+
+    def _surely_behind(self, run: str, places: int) -> bool:
         """Whether at least so many of its own priority come before it, without counting them."""
         priority, entry = self._entries[run]
         level = self._levels[priority]

@@ -17,6 +17,7 @@ from .victims import Bytes, Candidate, because, choose
 A_LOOK: Final = 192 * MIB  # what a burst takes between two looks: 2 GB/s for 100 ms
 A_MOMENT_S: Final = 0.35  # a few looks: who took something in it still grows
 CRITICAL, BURSTS, GROWS, RESTS = range(4)  # in the order in which they go on
+WAITS: Final = "agents in a burst take turns"
 STEADY: Final = 16  # a sixteenth of its limit is how much less who goes on counts with
 
 
@@ -29,7 +30,7 @@ def relieve(fleet: Fleet) -> None:
         _emergency(fleet)
     elif fleet.ladder.rung < Rung.PREEMPT or has_eased(host, fleet.policy.ladder):
         # With the second only the step's dwell is left, for those who would start.
-        _all_clear(fleet)
+        (_take_turns if fleet.takes_turns else _all_clear)(fleet)
     else:
         _preempt(fleet)
 
@@ -38,6 +39,14 @@ def _all_clear(fleet: Fleet) -> None:
     fleet.round = None
     for run in list(fleet.pressed):
         thaw(fleet, fleet.runs[run])
+
+
+def _take_turns(fleet: Fleet) -> None:
+    """A second burst is held as soon as it would take the way of the first, and not at the step:
+    until then several have begun, and none of them gives back what it has."""
+    _hold(fleet, give_up_at=fleet.now + fleet.policy.ladder.freeze_round_s)
+    if fleet.round is not None and not fleet.round.victims:
+        fleet.round = None
 
 
 def _preempt(fleet: Fleet) -> None:
@@ -95,6 +104,8 @@ def _hold(fleet: Fleet, *, give_up_at: float) -> None:
     floor = emergency_bytes(fleet.host.total_bytes, fleet.policy.ladder)
     left_of_wall = fleet.policy.wall_bytes - fleet.demand.sums.used_bytes
     room = spare = min(left_of_wall, fleet.host.available_bytes - floor)
+    # Where bursts take turns memory is near its end more often: two may begin in the same look.
+    enough = (3 if fleet.takes_turns else 2) * A_LOOK
     go_on, held, resting = list[Run](), list[Run](), list[Run]()
     claims = sorted(_claims(fleet), key=lambda claim: claim[:2])
     deepest = next((run for kind, _, run in claims if kind == BURSTS), None)
@@ -102,23 +113,35 @@ def _hold(fleet: Fleet, *, give_up_at: float) -> None:
         if kind == RESTS:
             resting.append(run)
         elif kind == CRITICAL or run is deepest:
-            may = kind == CRITICAL or left <= room or room >= 2 * A_LOOK
+            may = kind == CRITICAL or left <= room or room >= enough
             (go_on if may else held).append(run)
             spare -= left
         else:
-            (go_on if spare >= 2 * A_LOOK else held).append(run)
+            (go_on if spare >= enough else held).append(run)
             spare -= A_LOOK
-    if room < A_LOOK:
-        # One alone hardly ever begins a burst just now, and somebody must come to an end.
-        resting.sort(key=lambda run: run.state.since_at)
-        alone = 0 if go_on else 1
-        held, resting = held + resting[alone:], resting[:alone]
+    if room < enough - A_LOOK:
+        few = _few(fleet, resting, all_but_one=room < A_LOOK, besides=len(go_on))
+        held, resting = held + resting[few:], resting[:few]
     go_on += resting
+    below = fleet.ladder.rung < Rung.PREEMPT
+    if below and not go_on:
+        go_on, held = held[:1], held[1:]  # to the step, at which somebody gives way
     for run in go_on:
         thaw(fleet, run)
     fleet.round = Round(tuple(run.id for run in held), give_up_at=give_up_at, hold=True)
+    why = WAITS if below else fleet.ladder.because
     for run in held:
-        freeze(fleet, run, by=Frozen.BY_PRESSURE, because=fleet.ladder.because)
+        freeze(fleet, run, by=Frozen.BY_PRESSURE, because=why, briefly=below)
+
+
+def _few(fleet: Fleet, resting: list[Run], *, all_but_one: bool, besides: int) -> int:
+    """How many of those who rest go on where little is left; these come first afterwards.
+
+    One alone hardly ever begins a burst just now, and somebody must come to an end.
+    """
+    resting.sort(key=lambda run: (not _on_top(fleet, run), run.state.since_at))
+    alone = 0 if besides else 1
+    return alone if all_but_one else max(alone, 2 * len(resting) // 3)
 
 
 def _claims(fleet: Fleet) -> Iterator[tuple[int, int, Run]]:
@@ -138,11 +161,25 @@ def _does(fleet: Fleet, run: Run) -> int:
     """As it is, or was when it was frozen."""
     assert isinstance(run.state, Running)
     seen_at = run.state.frozen_at if run.state.frozen else fleet.now
-    if run.priority is Priority.CRITICAL:
+    if run.priority is Priority.CRITICAL or (fleet.takes_turns and _stood_long(fleet, run.state)):
         return CRITICAL
-    if fleet.demand.in_a_burst(run.id, at=seen_at):
+    grows = fleet.demand.grew_at(run.id) >= seen_at - A_MOMENT_S
+    if fleet.demand.in_a_burst(run.id, at=seen_at) and (grows or not fleet.takes_turns):
         return BURSTS
-    return GROWS if fleet.demand.grew_at(run.id) >= seen_at - A_MOMENT_S else RESTS
+    return GROWS if grows else RESTS
+
+
+def _stood_long(fleet: Fleet, state: Running) -> bool:
+    """Where no step is reached nobody is stopped for it: so its turn comes without that."""
+    still_s = fleet.now - state.frozen_at if state.frozen else 0.0
+    return still_s >= fleet.policy.ladder.longest_hold_s
+
+
+def _on_top(fleet: Fleet, run: Run) -> bool:
+    """In a burst that grows no more: it gives back soonest. Where bursts take turns."""
+    assert isinstance(run.state, Running)
+    seen_at = run.state.frozen_at if run.state.frozen else fleet.now
+    return fleet.takes_turns and fleet.demand.in_a_burst(run.id, at=seen_at)
 
 
 def _here(fleet: Fleet) -> Iterator[Run]:

@@ -20,6 +20,8 @@ def schedule(fleet: Fleet) -> None:
     _send_away(fleet)
     if not fleet.queue or not _more_room(fleet) or fleet.ladder.rung >= Rung.QUEUE:
         return
+    if fleet.takes_turns and fleet.pressed:
+        return  # who waits inside comes before who waits outside
     if fleet.claimant is not None:
         _serve_claimant(fleet, fleet.runs[fleet.claimant])
     while _start_one(fleet):

@@ -164,6 +164,8 @@ class Known(NamedTuple):
     grown_bytes: float = 0.0  # 78 % of the time it uses more: below, it still grows up
     top_bytes: float = 0.0  # 99 % of the time it uses no more: the height of a large burst
     limit_bytes: float = math.inf  # attempts under a higher wall have not been seen often enough
+    middle_bytes: float = 0.0  # on average, of the time in which it neither grows up nor bursts
+    wall_bytes: float = 0.0  # the highest wall it had
 
 
 class SizeModel:
@@ -266,11 +268,13 @@ class SizeModel:
             # The young grow old: they count by whichever is worse.
             worse = tuple(map(max, always, young))
             typical, rest, grown = (self.histogram.quantile(q) + self._faded() for q in SHARES)
-            self._known = Known(always, worse, typical, rest, grown, self._top_bytes(policy))
+            top, middle = self._top_bytes(policy), self._between(grown, typical)
+            self._known = Known(always, worse, typical, rest, grown, top, middle_bytes=middle)
             self._fresh_seconds = 0.0
         proven = self._proven_bytes(policy)
-        if proven != self._known.limit_bytes:
-            self._known = self._known._replace(limit_bytes=proven)
+        wall = float(self.limit_bytes)
+        if (proven, wall) != (self._known.limit_bytes, self._known.wall_bytes):
+            self._known = self._known._replace(limit_bytes=proven, wall_bytes=wall)
         return self._known
 
     def _top_bytes(self, policy: SizingPolicy) -> float:
@@ -278,6 +282,17 @@ class SizeModel:
         share = 0.99 * (1 + policy.unseen_s / self.histogram.seconds)
         seen = self.histogram.quantile(share) + self._faded()
         return seen if share < 1 else max(seen, float(self.limit_bytes))
+
+    def _between(self, low: float, high: float) -> float:
+        """What it uses on average while that is no less than the one and no more than the other.
+
+        A sum of many needs the mean: a quantile of so lopsided sizes is too small by a tenth.
+        """
+        extra = self._faded()
+        within = [
+            (size + extra, s) for size, s in self.histogram.sizes() if low <= size + extra <= high
+        ]
+        return sum(size * s for size, s in within) / sum(s for _, s in within)
 
     def _moments(self, histogram: Histogram, policy: SizingPolicy) -> Moments:
         seen = list(histogram.sizes())

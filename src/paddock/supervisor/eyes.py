@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from paddock.core.events import Host, Sampled
+from paddock.core.fleet import Fleet
 from paddock.core.pressure import Rung, emergency_bytes
 from paddock.core.run import Attempt
 from paddock.host.pace import next_look_s
@@ -25,11 +26,25 @@ TICK_S: Final = 1.0
 # With nobody at work and nobody waiting a look only keeps the host's figures from growing stale.
 IDLE_TICK_S: Final = 5.0
 SHORTEST_S: Final = 0.05  # also for alarms, which may ring as often as they like
-BURSTS_AT_ONCE: Final = 3  # of a fleet whose bursts wait for each other: they must be seen in time
+# Of a fleet whose bursts wait for each other: they must be seen in time. Where they take turns,
+# before they have taken much of the way of the first.
+BURSTS_AT_ONCE, BURSTS_IN_TURNS = 3, 9
 GLANCE_S: Final = 0.02
 REST_AFTER_GLANCE: Final = 9  # times what it took: a tenth of a core at most, where a core is slow
 
 log = logging.getLogger("paddock.eyes")
+
+
+def bursts_at_once(fleet: Fleet) -> int:
+    """How many agents may grow between two looks."""
+    if fleet.takes_turns:
+        return BURSTS_IN_TURNS
+    return BURSTS_AT_ONCE if fleet.overcommitted else 1
+
+
+def waits_for_a_look(fleet: Fleet) -> bool:
+    """As many have started as may between two looks, and more could."""
+    return fleet.policy.sizing.take_turns and fleet.paced and bool(fleet.queue)
 
 
 class Eyes:
@@ -83,13 +98,15 @@ class Eyes:
         if host is None or not (fleet.live or fleet.waiting):
             return max(self._tick_s, IDLE_TICK_S)
         left, total, ladder = host.available_bytes, host.total_bytes, fleet.policy.ladder
-        at_once = BURSTS_AT_ONCE if fleet.overcommitted else 1
+        at_once = bursts_at_once(fleet)
         soon_s = next_look_s(left, total, at_once=at_once, ladder=ladder)
         affordable_s = next_look_s(
             left, total, look_cost_s=self._cost_s, at_once=at_once, ladder=ladder
         )
         if soon_s < affordable_s and fleet.ladder.rung < Rung.EMERGENCY:
             self._glance_s = GLANCE_S
+        if waits_for_a_look(fleet):
+            return SHORTEST_S
         return min(self._tick_s, affordable_s)
 
     def _glance(self) -> Host | None:

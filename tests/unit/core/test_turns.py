@@ -1,0 +1,132 @@
+"""Where the user lets bursts meet, they take turns before any step of the ladder is reached."""
+
+from __future__ import annotations
+
+from paddock.core.actions import FreezeAttempt, ThawAttempt
+from paddock.core.admission import Newcomer, fit
+from paddock.core.events import PolicyChanged
+from paddock.core.explain import sentence
+from paddock.core.policy import Admission, SizingPolicy
+from paddock.core.pressure import Rung
+from paddock.core.run import Priority, Running
+from paddock.core.units import GIB, MIB
+from tests.kit.factories import a_host, a_policy, a_spec, with_parts
+from tests.kit.yard import Yard, only
+
+REST = "500M"
+
+
+def crowded(touches_per_hour: float = 1800.0, **priorities: Priority) -> Yard:
+    """16 GiB, a wall of 12 and no step below 95 %: six of 4 GiB each, known to take little."""
+    policy = a_policy(admission=Admission.LEARNED)
+    sizing = {"evidence": 1, "touches_per_hour": touches_per_hour}
+    ladder = {"skip_low": 92.0, "queue": 94.0, "preempt": 95.0, "emergency": 96.0}
+    yard = Yard(with_parts(policy, sizing=sizing, ladder=ladder, timeouts={"ceiling_s": 1e6}))
+    yard.run(a_spec("warm", memory="4G", hard_timeout_s=1e6))
+    yard.sample(warm="200M")
+    yard.advance(100_000)
+    yard.end("warm")
+    names = [f"r{number}" for number in range(6)]
+    for name in names:
+        priority = priorities.get(name, Priority.NORMAL)
+        yard.run(a_spec(name, memory="4G", priority=priority, hard_timeout_s=1e6))
+        yard.sample()
+    assert len(yard.live) == 6
+    yard.sample(**dict.fromkeys(names, REST))
+    return yard
+
+
+def look(yard: Yard, percent: float, *, after_s: float = 0.1, **used: str) -> set[str]:
+    """Who stands still afterwards."""
+    yard.now += after_s
+    yard.sample(a_host(used_percent=percent), **used)
+    live = yard.fleet.live_runs()
+    return {run.id for run in live if isinstance(run.state, Running) and run.state.frozen}
+
+
+def test_a_second_burst_is_held_before_any_step_and_who_rests_goes_on() -> None:
+    yard = crowded()
+    yard.now += 5
+    assert look(yard, 83.0, r0="2G", r1="1G") == {"r1"}  # r0 may take all of the 2.1 GiB left
+    assert yard.fleet.ladder.rung is Rung.CALM
+
+
+def test_by_default_nobody_is_held_below_the_step() -> None:
+    yard = crowded(touches_per_hour=SizingPolicy().touches_per_hour)
+    yard.now += 5
+    assert look(yard, 83.0, r0="2G", r1="1G") == set()
+    assert not SizingPolicy().take_turns
+
+
+def test_a_burst_that_grows_no_more_lets_the_next_go_on() -> None:
+    yard = crowded()
+    yard.now += 5
+    assert look(yard, 83.0, r0="2G", r1="1G") == {"r1"}
+    assert look(yard, 83.0, after_s=0.5) == set()
+
+
+def test_nobody_starts_while_one_is_held() -> None:
+    yard = crowded()
+    yard.now += 5
+    look(yard, 83.0, r0="2G", r1="1G")
+    yard.submit(a_spec("late", memory="64M"))
+    assert "late" not in yard.live
+    assert "take turns" in sentence(yard.fleet, yard.fleet.runs["late"])
+    look(yard, 20.0, after_s=0.5, r0=REST)
+    assert "late" in yard.live
+
+
+def test_the_critical_are_never_held() -> None:
+    yard = crowded(r1=Priority.CRITICAL)
+    yard.now += 5
+    assert look(yard, 83.0, r0="2G", r1="1G") <= {"r0"}
+
+
+def test_nobody_is_held_for_longer_than_a_minute() -> None:
+    yard = crowded()
+    yard.now += 5
+    assert look(yard, 93.0, r0="2G", r1="1G") == {"r0", "r1"}  # and nobody gives anything back
+    assert look(yard, 93.0, after_s=59.0) == {"r0", "r1"}
+    assert look(yard, 93.0, after_s=1.0) == set()
+
+
+def test_where_all_would_wait_for_each_other_one_goes_on_to_the_step() -> None:
+    yard = crowded()
+    yard.now += 5
+    standing = look(yard, 93.0, r0="1G", r1="1G", r2="1G", r3="1G", r4="1G", r5="1G")
+    assert len(standing) == 5
+
+
+def test_the_story_says_why() -> None:
+    yard = crowded()
+    yard.now += 6
+    actions = yard.sample(a_host(used_percent=83.0), r0="2G", r1="1G")
+    assert [(one.attempt.run, one.reclaim) for one in only(actions, FreezeAttempt)] == [
+        ("r1", False)  # it goes on in a second
+    ]
+    (change,) = [one for one in yard.fleet.changes if one.run.id == "r1"]
+    assert change.because == "frozen by pressure: agents in a burst take turns"
+
+
+def test_who_asks_for_less_risk_lets_everybody_go_on() -> None:
+    yard = crowded()
+    yard.now += 5
+    look(yard, 83.0, r0="2G", r1="1G")
+    careful = with_parts(yard.fleet.policy, sizing={"touches_per_hour": 0.001})
+    yard.tell(PolicyChanged(yard.now, careful))
+    yard.now += 0.1
+    thawed = only(yard.sample(a_host(used_percent=83.0)), ThawAttempt)
+    assert [one.attempt.run for one in thawed] == ["r1"]
+
+
+def test_who_ends_soon_lends_its_room_to_who_waits_and_no_more_than_a_burst() -> None:
+    yard = crowded()
+    look(yard, 50.0, after_s=5.0, r0=REST)  # they have grown up by now
+    demand, policy = yard.fleet.demand, yard.fleet.policy
+    shorts = [
+        fit(demand, policy, one, available_bytes=512 * MIB).short_bytes
+        for one in (Newcomer("coder", 4 * GIB, lent_bytes=lent) for lent in (0, GIB, 64 * GIB))
+    ]
+    burst = demand.largest_burst(Newcomer("coder", 4 * GIB))
+    assert shorts == [shorts[0], shorts[0] - GIB, shorts[0] - burst]
+    assert shorts[2] > 0
