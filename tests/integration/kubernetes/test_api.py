@@ -6,6 +6,7 @@ Each of these holds of a real server; most of them the stand-in once had otherwi
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 
@@ -119,6 +120,27 @@ def test_a_quiet_watch_says_at_its_end_how_far_it_has_come(http: Http) -> None:
     *_, mark = http.watch(LEASE, resourceVersion=version, **asked)
     assert mark["type"] == "BOOKMARK"
     assert int(mark["object"]["metadata"]["resourceVersion"]) >= int(version)
+
+
+def test_a_busy_watch_ends_in_its_time_and_the_next_loses_nothing(http: Http) -> None:
+    _, found = http("GET", LEASE)
+    version, names = found["metadata"]["resourceVersion"], [f"l{number}" for number in range(80)]
+
+    def write() -> None:
+        for name in names:
+            http("POST", LEASE, body={"metadata": {"name": name}, "spec": {}})
+
+    seen: list[str] = []
+    writing, watches = threading.Thread(target=write), 0
+    writing.start()
+    while len(seen) < len(names) and watches < 60:
+        watches += 1
+        asked = {"allowWatchBookmarks": "true", "timeoutSeconds": "1"}
+        for event in http.watch(LEASE, resourceVersion=version, **asked):
+            version = event["object"]["metadata"]["resourceVersion"]
+            seen += [event["object"]["metadata"]["name"]] if event["type"] == "ADDED" else []
+    writing.join()
+    assert seen == names
 
 
 # -- admission ------------------------------------------------------------------------------------

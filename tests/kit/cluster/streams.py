@@ -73,7 +73,7 @@ class Watches:
                 except TimeoutError:
                     if watcher.changes.empty():
                         return
-                    continue
+                    change = watcher.changes.get_nowait()
                 if change is None:
                     raise ConnectionResetError("the watch is dropped")
                 yield self._line(change, place)
