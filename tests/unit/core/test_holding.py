@@ -4,40 +4,15 @@ from __future__ import annotations
 
 from paddock.core.actions import Action, AskCheckpoint, FreezeAttempt, KillAttempt, ThawAttempt
 from paddock.core.events import FreezeRequested
-from paddock.core.policy import Admission
-from paddock.core.run import Priority, Running
-from tests.kit.factories import a_host, a_policy, a_spec, with_parts
+from paddock.core.run import Priority
+from tests.kit.factories import a_host
+from tests.kit.overcommitted import REST, overcommitted, standing
 from tests.kit.yard import Yard, only
-
-REST = "500M"
-
-
-def overcommitted(**priorities: Priority) -> Yard:
-    """16 GiB, a wall of 12: six of 4 GiB each, known to take little."""
-    policy = a_policy(admission=Admission.LEARNED)
-    yard = Yard(with_parts(policy, sizing={"evidence": 1}, timeouts={"ceiling_s": 1e6}))
-    yard.run(a_spec("warm", memory="4G", hard_timeout_s=1e6))
-    yard.sample(warm="200M")
-    yard.advance(100_000)
-    yard.end("warm")
-    names = [f"r{number}" for number in range(6)]
-    for name in names:
-        priority = priorities.get(name, Priority.NORMAL)
-        yard.run(a_spec(name, memory="4G", priority=priority, hard_timeout_s=1e6))
-        yard.sample()
-    assert len(yard.live) == 6
-    yard.sample(**dict.fromkeys(names, REST))
-    return yard
 
 
 def look(yard: Yard, percent: float, *, after_s: float = 0.1, **used: str) -> list[Action]:
     yard.now += after_s
     return yard.sample(a_host(used_percent=percent), **used)
-
-
-def standing(yard: Yard) -> set[str]:
-    live = yard.fleet.live_runs()
-    return {run.id for run in live if isinstance(run.state, Running) and run.state.frozen}
 
 
 def test_who_is_deep_in_a_burst_goes_on_and_the_others_stand_still() -> None:

@@ -6,42 +6,27 @@ from paddock.core.actions import FreezeAttempt, ThawAttempt
 from paddock.core.admission import Newcomer, fit
 from paddock.core.events import PolicyChanged
 from paddock.core.explain import sentence
-from paddock.core.policy import Admission, SizingPolicy
+from paddock.core.policy import SizingPolicy
 from paddock.core.pressure import Rung
-from paddock.core.run import Priority, Running
+from paddock.core.run import Priority
 from paddock.core.units import GIB, MIB
-from tests.kit.factories import a_host, a_policy, a_spec, with_parts
+from tests.kit.factories import a_host, a_spec, with_parts
+from tests.kit.overcommitted import REST, overcommitted, standing
 from tests.kit.yard import Yard, only
-
-REST = "500M"
 
 
 def crowded(touches_per_hour: float = 1800.0, **priorities: Priority) -> Yard:
-    """16 GiB, a wall of 12 and no step below 95 %: six of 4 GiB each, known to take little."""
-    policy = a_policy(admission=Admission.LEARNED)
-    sizing = {"evidence": 1, "touches_per_hour": touches_per_hour}
+    """No step below 95 %."""
     ladder = {"skip_low": 92.0, "queue": 94.0, "preempt": 95.0, "emergency": 96.0}
-    yard = Yard(with_parts(policy, sizing=sizing, ladder=ladder, timeouts={"ceiling_s": 1e6}))
-    yard.run(a_spec("warm", memory="4G", hard_timeout_s=1e6))
-    yard.sample(warm="200M")
-    yard.advance(100_000)
-    yard.end("warm")
-    names = [f"r{number}" for number in range(6)]
-    for name in names:
-        priority = priorities.get(name, Priority.NORMAL)
-        yard.run(a_spec(name, memory="4G", priority=priority, hard_timeout_s=1e6))
-        yard.sample()
-    assert len(yard.live) == 6
-    yard.sample(**dict.fromkeys(names, REST))
-    return yard
+    sizing = {"touches_per_hour": touches_per_hour}
+    return overcommitted({"sizing": sizing, "ladder": ladder}, **priorities)
 
 
 def look(yard: Yard, percent: float, *, after_s: float = 0.1, **used: str) -> set[str]:
     """Who stands still afterwards."""
     yard.now += after_s
     yard.sample(a_host(used_percent=percent), **used)
-    live = yard.fleet.live_runs()
-    return {run.id for run in live if isinstance(run.state, Running) and run.state.frozen}
+    return standing(yard)
 
 
 def test_a_second_burst_is_held_before_any_step_and_who_rests_goes_on() -> None:
