@@ -292,7 +292,8 @@ class SizeModel:
         within = [
             (size + extra, s) for size, s in self.histogram.sizes() if low <= size + extra <= high
         ]
-        return sum(size * s for size, s in within) / sum(s for _, s in within)
+        seconds = sum(s for _, s in within)
+        return sum(size * s for size, s in within) / seconds if seconds else high
 
     def _moments(self, histogram: Histogram, policy: SizingPolicy) -> Moments:
         seen = list(histogram.sizes())
