@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -13,6 +14,8 @@ from .fleet import Fleet
 from .lifecycle import start
 from .pressure import Rung
 from .run import Frozen, Priority, Queued, Run, Running, Stopping
+
+_NO_PLACE: Final = Fit(0, wall_short_bytes=1, host_short_bytes=0)
 
 
 def schedule(fleet: Fleet) -> None:
@@ -85,7 +88,7 @@ def _start_one(fleet: Fleet) -> bool:
             break
         if first_only and not run.spec.lacks_program:
             break
-    if blocked:
+    if blocked and not _full(fleet):
         _pass_by(fleet, blocked[0])
     _remember_look(fleet, host_short=host_short)
     worth = [run for run in blocked if not run.spec.lacks_program]
@@ -95,11 +98,10 @@ def _start_one(fleet: Fleet) -> bool:
 
 
 def _pass_by(fleet: Fleet, head: Run) -> None:
-    """From now on others may pass it, for so long."""
+    """From now on others may pass it, for so long. (In a full fleet nobody passes anybody.)"""
     if isinstance(head.state, Queued) and head.state.passed_since_at is None:
         passed = replace(head.state, passed_since_at=fleet.now)
-        why = "all agents allowed are at work" if _full(fleet) else "does not fit; others may pass"
-        fleet.amend(head, f"first in line and {why}", state=passed)
+        fleet.amend(head, "first in line and does not fit; others may pass", state=passed)
 
 
 def _in_turn(fleet: Fleet) -> Iterator[Run]:
@@ -131,10 +133,7 @@ def _above(fleet: Fleet) -> Priority | None:
 
 
 def _fits(fleet: Fleet, run: Run) -> Fit | None:
-    fits = fleet.fit(run)
-    if fits is not None and _full(fleet):
-        return Fit(fits.need_bytes, max(1, fits.wall_short_bytes), fits.host_short_bytes)
-    return fits
+    return _NO_PLACE if _full(fleet) else fleet.fit(run)
 
 
 def _full(fleet: Fleet) -> bool:

@@ -257,12 +257,12 @@ def environment_row(environment: Mapping[str, str]) -> tuple[bytes, bytes]:
     return hashlib.blake2b(variables, digest_size=16).digest(), variables
 
 
-def recipe_of(row: Row) -> Recipe:
-    command, directory, stdin, labels, variables = row
+def recipe_of(row: Row, environment: Mapping[str, str] | None) -> Recipe:
+    command, directory, stdin, labels = row
     return Recipe(
         command=tuple(_split(command)),
         directory=Path(os.fsdecode(directory)),
-        environment=None if variables is None else _environment(variables),
+        environment=environment,
         stdin=None if stdin is None else Path(os.fsdecode(stdin)),
         labels=_labels(labels),
     )
@@ -276,7 +276,7 @@ def _labels(text: str) -> dict[str, str]:
         raise Broken(f"labels: {error}") from None
 
 
-def _environment(variables: bytes) -> dict[str, str]:
+def environment_of(variables: bytes) -> dict[str, str]:
     pairs = (pair.partition("=") for pair in _split(variables))
     return {name: value for name, _, value in pairs}
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import Final
 
 import apsw
 
 from . import codec, queries
+
+MOST_READ: Final = 16  # that are kept as they were read
 
 
 class Environments:
@@ -21,6 +24,7 @@ class Environments:
         self._uses: Counter[int] = Counter()
         self._is_known = False
         self._last: tuple[Mapping[str, str], int] | None = None
+        self._read: dict[int, Mapping[str, str]] = {}
 
     def forget(self) -> None:
         """What was counted may not be what is kept: a transaction was taken back."""
@@ -30,6 +34,7 @@ class Environments:
         if self._is_known:
             return
         self._last = None
+        self._read.clear()
         self._digests = dict(db.execute(queries.ENVIRONMENTS))
         self._numbers = {digest: number for number, digest in self._digests.items()}
         self._uses = Counter(dict(db.execute(queries.USED_ENVIRONMENTS)))
@@ -51,6 +56,29 @@ class Environments:
         self._last = variables, number
         return number
 
+    def last_if(self, variables: Mapping[str, str] | None) -> int | None:
+        """The number of the last that was used, if these are its variables."""
+        last = self._last
+        return last[1] if last is not None and variables == last[0] else None
+
+    def uses(self, number: int) -> int:
+        return self._uses[number]
+
+    def add(self, uses: Mapping[int, int]) -> None:
+        """So many more, or fewer; never so few that one would have to go."""
+        for number, more in uses.items():
+            self._uses[number] += more
+
+    def read(self, number: int | None, variables: bytes | None) -> Mapping[str, str] | None:
+        """As a row has it. The same for all that share it: they are many, and it is long."""
+        if number is None or variables is None:
+            return None
+        if number not in self._read:
+            while len(self._read) >= MOST_READ:
+                del self._read[next(iter(self._read))]
+            self._read[number] = codec.environment_of(variables)
+        return self._read[number]
+
     def use_again(self, number: int | None) -> None:
         if number is not None:
             self._uses[number] += 1
@@ -63,4 +91,5 @@ class Environments:
             db.execute(queries.DROP_ENVIRONMENT, (number,))
             del self._uses[number]
             self._last = None
+            self._read.pop(number, None)
             self._numbers.pop(self._digests.pop(number, b""), None)

@@ -13,7 +13,7 @@ from typing import Final
 
 import apsw
 
-from . import schema
+from . import plain, schema
 from .errors import (
     StoreDamaged,
     StoreError,
@@ -142,6 +142,7 @@ def connect(path: Path) -> apsw.Connection:
         for setting in (*(_WHEN_MADE if made else ()), *_BEFORE_WRITING):
             db.execute(f"PRAGMA {setting}")
         schema.migrate(db)
+        db.execute(plain.MADE_WITH_THE_CONNECTION)
         db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         empty_wal(db, path)
     except BaseException:

@@ -29,6 +29,12 @@ ON CONFLICT (id) DO UPDATE SET
     moves = moves + 1
 RETURNING number, moves
 """
+# One that nobody has seen yet; if somebody has, it fails, and goes the way above.
+PUT_NEW_RUN: Final = f"""
+INSERT INTO runs ({_RUN}, id, name, group_name, sequence, ended_at, outcome, {_RECIPE},
+    {_FIRST_MOVE}, moves)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
+"""
 # What a run was asked to be never changes, and is most of its row: all later writes spare it.
 MOVE_RUN: Final = """
 UPDATE runs SET state = ?, facts = ?, counts = ?, ended_at = ?, outcome = ?, moves = moves + 1
@@ -43,9 +49,6 @@ INSERT INTO steps_done (run, step, name, at, attempt, exit_code, output_digest, 
 SELECT number, ?, ?, ?, ?, ?, ?, ? FROM runs WHERE id = ?
 ON CONFLICT (run, step) DO NOTHING
 """
-FOLD_COUNT: Final = "SELECT sum(moves) FROM moves WHERE run = ? AND n > ? AND n <= ?"
-FOLD_INTO: Final = "UPDATE moves SET moves = ? WHERE run = ? AND n = ?"
-FOLD_AWAY: Final = "DELETE FROM moves WHERE run = ? AND n > ? AND n <= ?"
 PUT_GROUP: Final = "INSERT OR REPLACE INTO groups VALUES (?, ?, ?, ?, ?, ?)"
 PUT_HEARTBEAT: Final = """
 INSERT INTO heartbeats (name, facts) VALUES (?, ?)
@@ -71,12 +74,12 @@ ENVIRONMENT_OF: Final = "SELECT environment FROM runs WHERE id = ?"
 ENVIRONMENT_OF_HEARTBEAT: Final = "SELECT environment FROM heartbeat_recipes WHERE heartbeat = ?"
 FORGET_ENVIRONMENT: Final = "UPDATE runs SET environment = NULL WHERE number = ?"
 RECIPE_OF: Final = """
-SELECT command, directory, stdin, labels, variables FROM runs
+SELECT command, directory, stdin, labels, environments.number, variables FROM runs
 LEFT JOIN environments ON environments.number = runs.environment
 WHERE id = ? AND command IS NOT NULL
 """
 RECIPE_OF_HEARTBEAT: Final = """
-SELECT command, directory, stdin, labels, variables FROM heartbeat_recipes
+SELECT command, directory, stdin, labels, environments.number, variables FROM heartbeat_recipes
 LEFT JOIN environments ON environments.number = heartbeat_recipes.environment
 WHERE heartbeat = ?
 """

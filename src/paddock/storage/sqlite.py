@@ -25,7 +25,7 @@ from paddock.ports import (
     Wanted,
 )
 
-from . import codec, history, queries, story, writing
+from . import codec, history, plain, queries, story, writing
 from .environments import Environments
 from .errors import StoreDamaged, StoreError, StoreFailed, StoreGone
 from .opening import (
@@ -37,6 +37,7 @@ from .opening import (
     same_file,
     told_plainly,
 )
+from .recipes import Recipes
 
 LOAD_BYTES: Final = 10_000_000  # REPO-5
 GROUP_BYTES: Final = LOAD_BYTES * 4 // 10
@@ -66,6 +67,7 @@ class SqliteStore:
         self._lock = lock
         self._is_open = True
         self._environments = Environments()
+        self._recipes = Recipes()
         self._wal = Path(f"{path}-wal")
         self._inodes = {file: _inode(file) for file in (str(path), str(self._wal))}
         # A commit may wait for the disk in a thread of its own while somebody reads a story.
@@ -81,10 +83,39 @@ class SqliteStore:
     ) -> None:
         if not steps:
             return
-        with self._at_work(), self._transaction():
-            writing.write(self._db, steps, self._environments)
-            if meanwhile is not None:
-                meanwhile()
+        with self._at_work():
+            if self._remember_plain(steps, meanwhile):
+                return
+            for run in writing.recipes_left(steps):
+                self._recipes.forget(run)
+            with self._transaction():
+                writing.write(self._db, steps, self._environments)
+                if meanwhile is not None:
+                    meanwhile()
+
+    def _remember_plain(self, steps: Sequence[Step], meanwhile: Callable[[], None] | None) -> bool:
+        """Whether all of it was: what is not plain, or not as it seems, goes the long way."""
+        self._environments.know(self._db)
+        try:
+            said = plain.Plain(steps, self._environments, self._recipes)
+        except plain.NotPlain:
+            return False
+        statements = said.statements()
+        with contextlib.suppress(apsw.ConstraintError):
+            if len(statements) == 1:
+                self._check_files()
+                if meanwhile is not None:
+                    meanwhile()
+                self._db.execute(*statements[0])
+            else:
+                with self._transaction():
+                    for query, facts in statements:
+                        self._db.execute(query, facts)
+                    if meanwhile is not None:
+                        meanwhile()
+            said.kept()
+            return True
+        return False
 
     def tidy(self, *, now_at: float, keep: Keep = Keep()) -> Tidied:  # noqa: B008 - frozen
         with self._at_work():
@@ -216,10 +247,18 @@ class SqliteStore:
             return tuple(StepDone(run, *row) for row in rows)
 
     def recipe(self, run: str) -> Recipe | None:
-        return self._recipe(queries.RECIPE_OF, codec.legible(run))
+        with self._at_work():
+            known = self._recipes.of(run)
+            if known is not None:
+                return known
+            recipe, environment = self._recipe(queries.RECIPE_OF, codec.legible(run))
+            if recipe is not None and environment is not None:
+                self._recipes.learn(run, recipe, environment)
+            return recipe
 
     def heartbeat_recipe(self, name: str) -> Recipe | None:
-        return self._recipe(queries.RECIPE_OF_HEARTBEAT, codec.legible(name))
+        with self._at_work():
+            return self._recipe(queries.RECIPE_OF_HEARTBEAT, codec.legible(name))[0]
 
     def rollups(
         self, step_s: int, *, since: tuple[int, str], until_at: float, limit: int
@@ -274,10 +313,14 @@ class SqliteStore:
         with self._at_work():
             return tuple(codec.run_of(row) for row in self._rows(query, facts))
 
-    def _recipe(self, query: str, key: str) -> Recipe | None:
-        with self._at_work():
-            rows = list(self._rows(query, (key,)))
-            return codec.recipe_of(rows[0]) if rows else None
+    def _recipe(self, query: str, key: str) -> tuple[Recipe | None, int | None]:
+        """With the number of its environment, while it has one."""
+        rows = list(self._rows(query, (key,)))
+        if not rows:
+            return None, None
+        *row, number, variables = rows[0]
+        environment = self._environments.read(number, variables)
+        return codec.recipe_of(tuple(row), environment), number
 
     def _newest(self, limit: int) -> Iterator[codec.Row]:
         return self._rows(queries.NEWEST_ENDED, (limit,))

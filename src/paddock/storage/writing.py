@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import apsw
@@ -12,7 +12,7 @@ from paddock.core.fleet import Change
 from paddock.core.run import Ended, Run
 from paddock.ports import Keep, Recipe, Step, Tidied
 
-from . import codec, queries, story
+from . import codec, queries
 from .environments import Environments
 from .errors import Unfit
 
@@ -33,6 +33,13 @@ def write(db: apsw.Connection, steps: Sequence[Step], environments: Environments
         for name, facts in step.groups.items():
             db.execute(queries.PUT_GROUP, codec.group_row(name, facts, at=step.at))
     _put_fleet(db, steps)
+
+
+def recipes_left(steps: Sequence[Step]) -> Iterator[str]:
+    """The runs whose recipe is another one after these, or has lost its environment."""
+    for step in steps:
+        yield from step.recipes
+        yield from (change.run.id for change in step.changes if isinstance(change.run.state, Ended))
 
 
 def _put_fleet(db: apsw.Connection, steps: Sequence[Step]) -> None:
@@ -56,7 +63,6 @@ def _put_change(
     number, n = moved or _put_run(db, run, recipe, move, environments)
     if n > 1:  # the first is in its row
         db.execute(queries.PUT_MOVE, (number, n, *move))
-        _fold(db, number, n)
     if change.before is None and recipe is None and run.spec.heartbeat is not None:
         copied = (codec.legible(run.spec.heartbeat), number)
         environments.use_again(db.execute(queries.COPY_RECIPE, copied).get)
@@ -79,15 +85,6 @@ def _put_run(
     if n > 1:  # it was there: its recipe is the old one
         environments.leave(db, how[-1])
     return number, n
-
-
-def _fold(db: apsw.Connection, number: int, n: int) -> None:
-    last = story.fold_until(n)
-    if last is None:
-        return
-    moves = db.execute(queries.FOLD_COUNT, (number, story.HEAD, last)).get
-    db.execute(queries.FOLD_AWAY, (number, story.HEAD + 1, last))
-    db.execute(queries.FOLD_INTO, (moves, number, story.HEAD + 1))
 
 
 def _put_recipes(db: apsw.Connection, step: Step, environments: Environments) -> None:

@@ -36,6 +36,7 @@ from paddock.supervisor.batch import Batch, Kept
 from paddock.supervisor.clock import Clock
 from paddock.supervisor.disk import Disk
 from paddock.supervisor.hands import Hands, is_urgent
+from paddock.supervisor.lessons import Lessons
 from paddock.supervisor.news import News
 from paddock.supervisor.silence import Silence
 from paddock.supervisor.thoughts import (
@@ -89,6 +90,7 @@ class Supervisor:
         self._waiters = Waiters(fleet)
         self._disk = Disk()
         self._writer = Writer(self, store, self._disk)
+        self._lessons = Lessons(fleet, self._keep_lessons)
 
     # -- what others ask ------------------------------------------------------------------
 
@@ -157,6 +159,7 @@ class Supervisor:
 
     async def settled(self) -> None:
         """Until everything thought so far is remembered and done."""
+        self._lessons.hurry()
         await self._writer.settled()
 
     def begin(self, epoch: int) -> None:
@@ -258,13 +261,12 @@ class Supervisor:
         await self._writer.write()
 
     def batch_of(self, thoughts: list[Thought]) -> tuple[Batch, Callable[[], None]]:
-        fleet, known = self.fleet, self._known_beats
-        groups, fleet.changed_groups = fleet.changed_groups, set()
+        known, groups = self._known_beats, self._lessons.take()
         batch = self._batch(thoughts, groups)
-        self._known_beats = dict(fleet.heartbeats)
+        self._known_beats = dict(self.fleet.heartbeats)
 
         def undo() -> None:
-            fleet.changed_groups |= groups
+            self._lessons.untold(groups)
             self._known_beats = known
 
         return batch, undo
@@ -301,6 +303,10 @@ class Supervisor:
                 thought.step = structs.replace(thought.step, heartbeat_recipes=recipes)
         starts = [a.attempt.run for t in thoughts for a in t.actions if isinstance(a, StartAttempt)]
         return Batch([*now, *(thought.step for thought in thoughts), *gone], starts)
+
+    def _keep_lessons(self) -> None:
+        """Nobody waits for them."""
+        self._writer.add(Thought(Step(at=self.fleet.now), []), awaited=True)
 
     async def not_kept(self, error: StoreError, thoughts: list[Thought]) -> list[Thought]:
         if isinstance(error, StoreGone) and await self.mend():
@@ -352,6 +358,7 @@ class Supervisor:
         """After the writer has ended: nothing more is thought or remembered."""
         if self._alarm is not None:
             self._alarm.cancel()
+        self._lessons.close()
         self._writer.stop()
         self.news.close()
         await self._disk.result_of(self.store.close)
