@@ -9,8 +9,7 @@ import asyncio
 import json
 import logging
 import time
-from collections import deque
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -33,13 +32,13 @@ from paddock.core.run import (
 from paddock.core.steps import is_between_steps
 from paddock.core.units import format_duration, format_size
 from paddock.supervisor.loop import Supervisor
+from paddock.supervisor.minutes import Minutes, Sample
 from paddock.supervisor.salvage import CUT_SHORT, salvage
 from paddock.workspaces.errors import BrokenOff, WorkspaceError
 from paddock.workspaces.plain_files import put_plain, read_plain
 from paddock.workspaces.records import State
 from paddock.workspaces.room import Room
 
-SAMPLES: Final = 60  # a minute: the eyes look once a second
 SHOWN: Final = 12
 GIT_S: Final = 5.0
 NEARLY: Final = 1.02  # the same, for people
@@ -56,26 +55,18 @@ class BlackBoxes:
         self._directory = directory
         self._room = room
         self._salvors = ThreadPoolExecutor(2, thread_name_prefix="salvage")
-        self._samples: dict[Attempt, deque[tuple[float, int]]] = {}
+        self._minutes = Minutes()
         self._tasks: set[asyncio.Task[None]] = set()
         self._keeping: set[Attempt] = set()
         supervisor.on_change.append(self._changed)
 
     def seen(self, used: Mapping[Attempt, int]) -> None:
         """One look of the eyes."""
-        now = time.monotonic()
-        for attempt, used_bytes in used.items():
-            kept = self._samples.setdefault(attempt, deque(maxlen=SAMPLES))
-            kept.append((now, used_bytes))
+        self._minutes.seen(used, time.monotonic())
 
     def recent_bytes(self, attempt: Attempt) -> tuple[int, ...]:
         """The most it used in each of the last seconds, oldest first, as far as somebody looked."""
-        kept, now = self._samples.get(attempt, ()), time.monotonic()
-        seconds: dict[int, int] = {}
-        for at, used_bytes in kept:
-            ago = int(now - at)
-            seconds[ago] = max(seconds.get(ago, 0), used_bytes)
-        return tuple(seconds[ago] for ago in sorted(seconds, reverse=True) if ago < SAMPLES)
+        return self._minutes.recent_bytes(attempt, time.monotonic())
 
     def read(self, run: str) -> dict[str, str] | None:
         """In a thread: it is a file."""
@@ -97,7 +88,7 @@ class BlackBoxes:
             return
         if run.attempts < before.attempt:
             return  # its start was put off: nothing has begun
-        samples = self._samples.pop(Attempt(run.id, before.attempt), deque())
+        samples = self._minutes.let_go(Attempt(run.id, before.attempt))
         if isinstance(run.state, Ended) and run.state.outcome is Outcome.SUCCEEDED:
             return
         if is_between_steps(run):
@@ -139,10 +130,8 @@ class BlackBoxes:
             "next": self._next(run),
         }
 
-    def _facts(
-        self, change: Change, before: Live, samples: Iterable[tuple[float, int]]
-    ) -> dict[str, str]:
-        run, seen = change.run, list(samples)
+    def _facts(self, change: Change, before: Live, seen: list[Sample]) -> dict[str, str]:
+        run = change.run
         facts = {
             "attempt": f"{before.attempt}, {_lived(before, self._supervisor.fleet.now)}",
             "why": change.because,
@@ -252,10 +241,12 @@ def peak_text(peak_bytes: int, seen: Sequence[int]) -> str:
     return format_size(peak_bytes) + (", between two looks" if is_between else "")
 
 
-def _drawn(samples: list[tuple[float, int]], limit_bytes: int) -> str:
-    """The last minute as a row of bars, and where it began and ended."""
-    step = max(1, len(samples) // SHOWN)
-    shown = [used for _, used in samples[::-step]][::-1]
+def _drawn(samples: list[Sample], limit_bytes: int) -> str:
+    """The last minute as a row of bars, each for the most in its part, and where it began and
+    ended."""
+    step = -(-len(samples) // SHOWN)
+    parts = [samples[max(0, end - step) : end] for end in range(len(samples), 0, -step)]
+    shown = [max(used for _, used in part) for part in reversed(parts)]
     most = max(limit_bytes, *shown, 1)
     bars = "".join(BARS[min(len(BARS) - 1, used * len(BARS) // most)] for used in shown)
     first, last = samples[0], samples[-1]
