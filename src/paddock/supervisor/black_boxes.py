@@ -10,7 +10,6 @@ import json
 import logging
 import time
 from collections.abc import Coroutine, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -31,6 +30,7 @@ from paddock.core.run import (
 )
 from paddock.core.steps import is_between_steps
 from paddock.core.units import format_duration, format_size
+from paddock.supervisor.looks import Looks
 from paddock.supervisor.loop import Supervisor
 from paddock.supervisor.minutes import Minutes, Sample
 from paddock.supervisor.salvage import CUT_SHORT, salvage
@@ -41,6 +41,8 @@ from paddock.workspaces.room import Room
 
 SHOWN: Final = 12
 GIT_S: Final = 5.0
+COMMIT_S: Final = 30.0
+PATIENCE_S: Final = 600.0  # twice git's own deadline; a disk that hangs has none
 NEARLY: Final = 1.02  # the same, for people
 BARS: Final = "▁▂▃▄▅▆▇█"
 
@@ -54,7 +56,7 @@ class BlackBoxes:
         self._supervisor = supervisor
         self._directory = directory
         self._room = room
-        self._salvors = ThreadPoolExecutor(2, thread_name_prefix="salvage")
+        self.looks = Looks("salvage")
         self._minutes = Minutes()
         self._tasks: set[asyncio.Task[None]] = set()
         self._keeping: set[Attempt] = set()
@@ -78,7 +80,7 @@ class BlackBoxes:
     async def finish(self) -> None:
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=GIT_S)
-        self._salvors.shutdown(wait=False, cancel_futures=True)
+        self.looks.close()
 
     # -- writing --------------------------------------------------------------------------
 
@@ -158,8 +160,7 @@ class BlackBoxes:
         self._keeping.add(attempt)
         try:
             if self._room is not None and cut_by is not None:
-                work = partial(salvage, self._room, attempt, cut_by)
-                facts |= await asyncio.get_running_loop().run_in_executor(self._salvors, work)
+                facts |= await self._salvaged(self._room, attempt, cut_by)
             await self._fill(run, facts)
         except BrokenOff:
             pass  # without a box, so that the next daemon does it
@@ -168,11 +169,23 @@ class BlackBoxes:
         finally:
             self._keeping.discard(attempt)
 
+    async def _salvaged(self, room: Room, attempt: Attempt, cut_by: Outcome) -> dict[str, str]:
+        """A repository on a disk that hangs keeps nobody else's work, nor their boxes."""
+        try:
+            work = partial(salvage, room, attempt, cut_by)
+            return await self.looks.seen(work, patience_s=PATIENCE_S)
+        except TimeoutError:
+            late = f"git did not answer in {format_duration(PATIENCE_S)}"
+            return {"saved": f"what it had not committed is still in its workspace: {late}"}
+
     async def _fill(self, run: Run, facts: dict[str, str]) -> None:
         place = await self._place_of(run.id)
         if place is not None and _never_began(run):
             facts["directory"] = str(place)  # where its program was looked for
-        commit = await asyncio.to_thread(self._last_commit, run.id)
+        commit = ""
+        with suppress(TimeoutError):
+            work = partial(self._last_commit, run.id)
+            commit = await self.looks.seen(work, patience_s=COMMIT_S)
         if commit:
             facts["last commit"] = commit
         await asyncio.to_thread(self._write, run.id, json.dumps(facts, ensure_ascii=False))
