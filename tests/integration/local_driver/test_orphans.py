@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import cast
 
 from paddock.core.run import Attempt
@@ -56,3 +59,46 @@ def test_one_whose_main_process_wears_no_mark_any_more_goes_on_when_a_command_of
         for one in (main, *commands):
             one.kill()
             one.wait()
+
+
+@contextmanager
+def no_descriptor_left() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = [os.open(os.devnull, os.O_RDONLY)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (taken[0] + 16, hard))
+    try:
+        while True:
+            taken.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for one in taken:
+            os.close(one)
+
+
+def test_a_look_that_fails_is_not_the_last_one() -> None:
+    mark = f"test.{os.getpid()}.2"
+    main = subprocess.Popen(["sleep", "60"], env={**os.environ, "PADDOCK_ATTEMPT": mark})
+    walls = Walls(main)
+    gone: list[Life] = []
+
+    async def scenario() -> None:
+        orphans = Orphans(Marks(), cast(Containment, walls), gone=gone.append)
+        orphans.take(Life(Attempt("run", 1), mark, lambda _: None, phase=Phase.ORPHANED))
+        await asyncio.sleep(2 * LOOK_S)
+        with no_descriptor_left():
+            await asyncio.sleep(4 * LOOK_S)
+        assert gone == [], "nobody could look, and it lives"
+        main.kill()
+        main.wait()
+        async with asyncio.timeout(10):
+            while not gone:
+                await asyncio.sleep(LOOK_S)
+        orphans.close()
+
+    try:
+        asyncio.run(scenario())
+    finally:
+        main.kill()
+        main.wait()
