@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import cast
 
 from paddock.core.run import Attempt
@@ -15,6 +12,7 @@ from paddock.drivers.local.containment import Containment
 from paddock.drivers.local.life import Life, Phase
 from paddock.drivers.local.memory import Marks
 from paddock.drivers.local.orphans import LOOK_S, Orphans
+from tests.kit.descriptors import no_descriptor_left
 
 
 class Walls:
@@ -59,22 +57,6 @@ def test_one_whose_main_process_wears_no_mark_any_more_goes_on_when_a_command_of
         for one in (main, *commands):
             one.kill()
             one.wait()
-
-
-@contextmanager
-def no_descriptor_left() -> Iterator[None]:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    taken = [os.open(os.devnull, os.O_RDONLY)]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (taken[0] + 16, hard))
-    try:
-        while True:
-            taken.append(os.open(os.devnull, os.O_RDONLY))
-    except OSError:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-        for one in taken:
-            os.close(one)
 
 
 def test_a_look_that_fails_is_not_the_last_one() -> None:
