@@ -140,3 +140,14 @@ def test_a_daemon_starts_and_runs_what_lives_here(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         refused = house.paddock("submit", "--driver", "kubernetes", "--", "true")
         assert "no cluster is configured" in refused.stderr
+
+
+def test_nor_does_a_directory_in_the_place_of_its_note_keep_a_daemon(tmp_path: Path) -> None:
+    file = written(tmp_path / "kubeconfig", "https://127.0.0.1:1", {})
+    config = f"kubernetes: {{kubeconfig: {file}, image: 'agents:1'}}\n"
+    with a_house(tmp_path, config=config) as house:
+        (house.places.state / "kubernetes/full").mkdir(mode=0o700, parents=True)
+        house.places.state.chmod(0o700)
+        house.start()
+        done = house.paddock("run", "--", "true")
+        assert done.returncode == 0, done.stderr
