@@ -80,6 +80,8 @@ class BlackBoxes:
     async def finish(self) -> None:
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=GIT_S)
+        for task in self._tasks:
+            task.cancel()  # the next daemon does it
         self.looks.close()
 
     # -- writing --------------------------------------------------------------------------
@@ -182,11 +184,7 @@ class BlackBoxes:
         place = await self._place_of(run.id)
         if place is not None and _never_began(run):
             facts["directory"] = str(place)  # where its program was looked for
-        commit = ""
-        with suppress(TimeoutError):
-            work = partial(self._last_commit, run.id)
-            commit = await self.looks.seen(work, patience_s=COMMIT_S)
-        if commit:
+        if self._room is not None and (commit := await self._last_commit(self._room, run.id)):
             facts["last commit"] = commit
         await asyncio.to_thread(self._write, run.id, json.dumps(facts, ensure_ascii=False))
 
@@ -197,12 +195,15 @@ class BlackBoxes:
         recipe = await self._supervisor.look(lambda store: store.recipe(run))
         return None if recipe is None else recipe.directory
 
-    def _last_commit(self, run: str) -> str:
-        """In a thread. Empty where there is none, or git does not answer; and without a workspace,
-        where the last commit may be anybody's."""
-        with suppress(WorkspaceError, OSError):
-            if self._room is not None and self._room.record(run) is not None:
-                return self._room.last_commit(run)
+    async def _last_commit(self, room: Room, run: str) -> str:
+        """Empty where there is none, or git does not answer; and without a workspace, where the
+        last commit may be anybody's."""
+
+        def look() -> str:
+            return room.last_commit(run) if room.record(run) is not None else ""
+
+        with suppress(WorkspaceError, OSError, TimeoutError):
+            return await self.looks.seen(look, patience_s=COMMIT_S)
         return ""
 
     def _write(self, run: str, text: str) -> None:
