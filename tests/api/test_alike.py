@@ -184,6 +184,16 @@ def test_policy_project_and_driver_that_change_meanwhile_count(
     assert after("driver", lambda: drivers.update(fake=weaker)).soft_limit_bytes is not None
 
 
+def test_after_a_while_its_program_is_looked_for_again(
+    desk: ServedDesk, line: socket.socket, alike: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Alike, "known_s", 0.0)
+    for name in ("one", "two"):
+        taken(desk, line, asked(desk, name, {}, {}))
+    monkeypatch.undo()
+    assert alike == [False, False]
+
+
 def test_a_run_whose_group_is_its_name_is_like_no_other(
     desk: ServedDesk, line: socket.socket, alike: list[bool]
 ) -> None:

@@ -94,13 +94,20 @@ def test_over_tcp_there_is_a_bound_of_its_own(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("soft", "local", "tcp"),
-    [(64, 24, 8), (1024, 448, 64), (1 << 20, 1024, 64), (resource.RLIM_INFINITY, 1024, 64)],
+    [
+        (64, 12, 8),
+        (1024, 224, 64),
+        (4096, 992, 64),
+        (1 << 20, 1024, 64),
+        (resource.RLIM_INFINITY, 1024, 64),
+    ],
 )
 def test_half_of_the_descriptors_is_for_other_work(
     monkeypatch: pytest.MonkeyPatch, soft: int, local: int, tcp: int
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, soft))
     assert accepting.room() == (local, tcp)
+    assert soft == resource.RLIM_INFINITY or 2 * local + tcp <= soft // 2
 
 
 class _Exhausted:

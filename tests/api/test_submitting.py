@@ -41,6 +41,8 @@ def test_more_than_is_safe_at_once_is_said_in_one_line(desk: ServedDesk, client:
         "4 agents of 5 GiB at once are asked for; 2 are safe on this host "
         "(16 GiB, 4 GiB of it kept for the host): the others wait their turn",
     )
+    counts = client.status().counts
+    assert (counts["queued"], counts["ended"]) == (2, 0)
 
 
 def test_a_strict_run_is_refused_instead_of_waiting_its_turn(

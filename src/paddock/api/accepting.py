@@ -28,11 +28,12 @@ log = logging.getLogger("paddock.api")
 
 
 def room() -> tuple[int, int]:
-    """How many connections, local and over TCP: half of the descriptors is for other work."""
+    """How many connections, local and over TCP: half of the descriptors is for other work, and a
+    local one may have two of them (`Direct`)."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     half = 1 << 30 if soft == resource.RLIM_INFINITY else soft // 2
     tcp = min(MOST_TCP, max(FEWEST, half // 8))
-    return min(MOST_LOCAL, max(FEWEST, half - tcp)), tcp
+    return min(MOST_LOCAL, max(FEWEST, (half - tcp) // 2)), tcp
 
 
 class Crowd:

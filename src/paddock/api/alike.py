@@ -8,6 +8,7 @@ goes the usual way, and is what the next one is compared with.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -25,6 +26,7 @@ from paddock.wire.views import Submit
 from .defaults import Given
 from .desk import Desk
 from .ids import id_of
+from .installed import KNOWN_S
 from .recipes import DRIVER_LABEL, KEY_LABEL
 from .submitting import Looked, Plan
 
@@ -49,10 +51,13 @@ class _Known(Struct, frozen=True):
     facts: Mapping[str, Any]  # of its recipe, but for the labels
     labels: Mapping[str, str]
     notes: list[str]
+    until: float  # its program may have gone since, and nobody is stopped for a typo
 
 
 class Alike:
     """One for all connections; used in the loop's thread only."""
+
+    known_s = KNOWN_S
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -65,6 +70,8 @@ class Alike:
             return None
         desk, name = self._desk, body.runs[0].name
         if not is_name(name) or body.directory not in desk.trusted:
+            return None
+        if known.until < time.monotonic():
             return None
         run = id_of(body.key, 0)
         if not desk.ids.surely_new((run,)) or self._means(body, known.driver) != known.means:
@@ -87,7 +94,8 @@ class Alike:
             return  # somebody has just changed a file
         facts = {each.name: getattr(recipe, each.name) for each in fields(recipe)}
         labels = facts.pop("labels")
-        self._known = _Known(said, driver, means, spec, facts, labels, plan.notes)
+        until = time.monotonic() + self.known_s
+        self._known = _Known(said, driver, means, spec, facts, labels, plan.notes, until)
 
     def _means(self, body: Submit, driver: str) -> _Means | None:
         desk, request = self._desk, body.runs[0]

@@ -13,6 +13,7 @@ from paddock.core.fleet import Fleet
 from paddock.core.group import Group
 from paddock.core.heartbeat import Heartbeat
 from paddock.core.policy import LadderPolicy
+from paddock.core.pressure import steps_of
 from paddock.core.run import Attempt, Ended, Live, Outcome, Queued, Run, Running, State, StepDone
 from paddock.core.steps import goes_on, has_more
 from paddock.ports import Move
@@ -211,15 +212,9 @@ def _host(fleet: Fleet) -> HostView | None:
 
 def rungs_of(ladder: LadderPolicy, total_bytes: int) -> dict[str, float]:
     """On a small host the floors in bytes are met before the percents are."""
-    steps = {
-        "skip_low": (ladder.skip_low, ladder.skip_low_free_bytes),
-        "queue": (ladder.queue, ladder.queue_free_bytes),
-        "preempt": (ladder.preempt, ladder.preempt_free_bytes),
-        "emergency": (ladder.emergency, ladder.emergency_free_bytes),
-    }
     return {
-        name: round(min(percent, 100.0 - 100.0 * floor_bytes / max(total_bytes, 1)), 1)
-        for name, (percent, floor_bytes) in steps.items()
+        rung.name.lower(): round(min(percent, 100.0 - 100.0 * floor / max(total_bytes, 1)), 1)
+        for rung, percent, floor in reversed(steps_of(ladder))
     }
 
 

@@ -80,10 +80,10 @@ BYTES_PER_CPU = 8 * GIB
 )
 @click.option(
     "--risk",
-    type=NumberType(1e-6, 1000.0),
+    type=NumberType(1e-6, 3000.0),
     default=SizingPolicy().touches_per_hour,
     show_default=True,
-    help="How often an hour learned sizes may let the fleet touch its wall.",
+    help="How often an hour the fleet may touch its wall; from 1800 on bursts take turns.",
 )
 @click.option(
     "--max-agents",

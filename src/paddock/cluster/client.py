@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from paddock.cluster.lines import CONNECT_S, QUIET_LOG_S, changes
 
 if TYPE_CHECKING:
-    import httpx2
-    from lightkube import AsyncClient
+    pass
 
 Object = dict[str, Any]
 T = TypeVar("T")
@@ -101,46 +100,27 @@ def _resource(kind: Kind) -> Any:
     return make(kind.group, kind.version, kind.kind, kind.plural)
 
 
-def _config(where: Where) -> Any:
-    from lightkube import KubeConfig
-    from lightkube.core.exceptions import ConfigError
-
-    try:
-        if where.kubeconfig is not None:
-            found = KubeConfig.from_file(where.kubeconfig)
-        else:
-            found = KubeConfig.from_env()
-        one = found.get(context_name=where.context) if where.context else found.get()
-    except (ConfigError, OSError, ValueError, KeyError, TypeError) as error:
-        about = str(error).strip() or type(error).__name__
-        raise ClusterTrouble(f"no cluster is configured: {' '.join(about.split())}") from None
-    if one is None:
-        raise ClusterTrouble("no cluster is configured: the kubeconfig names no current context")
-    return one
-
-
 class Api:
     """In the event loop. `calls` counts what was asked, for whoever must ask little."""
 
     def __init__(self, where: Where) -> None:
         try:
             import httpx2
-            import lightkube
-            from lightkube.config import client_adapter
+
+            from paddock.cluster.kubeconfig import BadKubeconfig, line_to
         except ImportError:
             text = "lightkube is not installed: pip install '.[kubernetes]' in paddock's checkout"
             raise ClusterTrouble(text) from None
-        config = _config(where)
-        self.namespace: str = where.namespace or config.namespace or "default"
-        self.server: str = config.cluster.server
-        self.calls: Counter[str] = Counter()
         timeout = httpx2.Timeout(READ_S, connect=CONNECT_S)
-        self._client: AsyncClient = lightkube.AsyncClient(
-            config=config, namespace=self.namespace, timeout=timeout, field_manager=FIELD_MANAGER
-        )
-        # Output is bytes: lightkube's own reader of logs makes lines of text of it.
-        params = client_adapter.ConnectionParams(timeout=timeout)
-        self._raw: httpx2.AsyncClient = client_adapter.AsyncClient(config, params)
+        params = {"timeout": timeout, "field_manager": FIELD_MANAGER}
+        try:
+            found = line_to(
+                where.kubeconfig, where.context, namespace=where.namespace, params=params
+            )
+        except BadKubeconfig as error:
+            raise ClusterTrouble(f"no cluster is configured: {error}") from None
+        self.calls: Counter[str] = Counter()
+        self.server, self.namespace, self._client, self._raw = found
 
     async def close(self) -> None:
         await self._client.close()

@@ -9,8 +9,8 @@ from .admission import Fit
 from .breaker import HalfOpen, Open
 from .fleet import Fleet
 from .policy import Policy
-from .pressure import Rung
-from .run import Ended, Priority, Queued, Run, Running, Starting, Stopping
+from .pressure import Rung, waits_from
+from .run import Ended, Queued, Run, Running, Starting, Stopping
 from .units import format_duration, format_size
 
 
@@ -133,8 +133,9 @@ def _blocked(fleet: Fleet, run: Run) -> str | None:
     rung = fleet.ladder.rung
     if rung >= Rung.QUEUE:
         return f"nothing starts under pressure: {fleet.ladder.because}"
-    if rung >= Rung.SKIP_LOW and run.priority is Priority.LOW:
-        return f"low priority waits under pressure: {fleet.ladder.because}"
+    waits = waits_from(rung)
+    if waits is not None and run.priority >= waits:
+        return f"{run.priority.word} priority waits under pressure: {fleet.ladder.because}"
     if fleet.takes_turns and fleet.pressed:
         return "agents in a burst take turns, and nothing starts while one of them waits"
     return None

@@ -7,6 +7,7 @@ from enum import IntEnum
 
 from .events import Host
 from .policy import LadderPolicy
+from .run import Priority
 from .units import format_size
 
 
@@ -64,6 +65,21 @@ def emergency_bytes(total_bytes: int, policy: LadderPolicy) -> int:
     return max(by_percent, policy.emergency_free_bytes)
 
 
+def waits_from(rung: Rung) -> Priority | None:
+    """The priority from which on nobody starts at this step; None: everybody may who fits."""
+    return Priority.LOW if rung >= Rung.SKIP_LOW else None
+
+
+def steps_of(policy: LadderPolicy) -> tuple[tuple[Rung, float, int], ...]:
+    """Each step with its percent and its floor, the highest first."""
+    return (
+        (Rung.EMERGENCY, policy.emergency, policy.emergency_free_bytes),
+        (Rung.PREEMPT, policy.preempt, policy.preempt_free_bytes),
+        (Rung.QUEUE, policy.queue, policy.queue_free_bytes),
+        (Rung.SKIP_LOW, policy.skip_low, policy.skip_low_free_bytes),
+    )
+
+
 def has_eased(host: Host, policy: LadderPolicy) -> bool:
     """Whether this look alone would be enough to leave the preempt step."""
     return _rung(host, policy, margin=policy.hysteresis)[0] < Rung.PREEMPT
@@ -82,14 +98,8 @@ def _rung(host: Host, policy: LadderPolicy, *, margin: float) -> tuple[Rung, str
 
 def _by_memory(host: Host, policy: LadderPolicy, *, margin: float) -> tuple[Rung, str]:
     assert host.used_percent is not None and host.available_bytes is not None
-    steps = (
-        (Rung.EMERGENCY, policy.emergency, policy.emergency_free_bytes),
-        (Rung.PREEMPT, policy.preempt, policy.preempt_free_bytes),
-        (Rung.QUEUE, policy.queue, policy.queue_free_bytes),
-        (Rung.SKIP_LOW, policy.skip_low, policy.skip_low_free_bytes),
-    )
     slack_bytes = host.total_bytes * margin / 100
-    for rung, percent, floor_bytes in steps:
+    for rung, percent, floor_bytes in steps_of(policy):
         if host.used_percent >= percent - margin:
             return rung, f"host memory at {host.used_percent:.0f} % (step at {percent:.0f} %)"
         if host.available_bytes <= floor_bytes + slack_bytes:

@@ -12,7 +12,7 @@ from . import preemption
 from .admission import Fit
 from .fleet import Fleet
 from .lifecycle import start
-from .pressure import Rung
+from .pressure import Rung, waits_from
 from .run import Frozen, Priority, Queued, Run, Running, Stopping
 
 _NO_PLACE: Final = Fit(0, wall_short_bytes=1, host_short_bytes=0)
@@ -41,10 +41,11 @@ def _send_away(fleet: Fleet) -> None:
 
 def _serve_claimant(fleet: Fleet, run: Run) -> None:
     """Whoever others were stopped for comes first, and keeps the claim while they are leaving."""
-    fits = _fits(fleet, run) if fleet.queue.may_start(run.id) else None
-    if fits:
+    waits = waits_from(fleet.ladder.rung)  # its priority may have been lowered meanwhile
+    may = fleet.queue.may_start(run.id) and (waits is None or run.priority < waits)
+    if may and _fits(fleet, run):
         start(fleet, run)
-    elif not fleet.queue.may_start(run.id) or not preemption.leaving(fleet):
+    elif not may or not preemption.leaving(fleet):
         fleet.claimant = None
 
 
@@ -129,7 +130,7 @@ def _above(fleet: Fleet) -> Priority | None:
             return Priority.CRITICAL
         if not fleet.may_overcommit(Priority.NORMAL):
             return Priority.NORMAL
-    return Priority.LOW if fleet.ladder.rung >= Rung.SKIP_LOW else None
+    return waits_from(fleet.ladder.rung)
 
 
 def _fits(fleet: Fleet, run: Run) -> Fit | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import logging
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -75,7 +75,7 @@ async def cluster_driver(
         return "needs an image to run agents in: set kubernetes.image, then paddock daemon stop"
     try:
         driver = ClusterDriver(places, settings, output)
-    except ClusterTrouble as trouble:
+    except (ClusterTrouble, OSError) as trouble:  # the note of it may be impossible, too
         return f"cannot be used: {trouble}"
     try:
         await driver.connect()
@@ -108,7 +108,8 @@ class ClusterLine:
         """Among the drivers, or whoever asks for it is told why not."""
         settings, fleet = load_settings(None), self._supervisor.fleet
         if not any(run.spec.away and outcome_of(run) is None for run in fleet.runs.values()):
-            _used(self._places).unlink(missing_ok=True)  # only an image asks for a cluster now
+            with suppress(OSError):  # it costs a question to a cluster, at the most
+                _used(self._places).unlink(missing_ok=True)  # only an image asks for one now
         found = await cluster_driver(self._places, settings, self._output)
         if isinstance(found, str):
             self._supervisor.absent[NAME] = found

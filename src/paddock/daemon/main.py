@@ -6,6 +6,8 @@ import asyncio
 import gc
 import os
 import sys
+import threading
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import Final
 
@@ -15,8 +17,9 @@ from paddock.config.mistakes import ConfigError
 from paddock.config.places import Places, find_places
 
 # The codes of cli.md; the command line's own room may not be imported from here.
-DONE, BAD_USAGE, REFUSED, NO_DAEMON = 0, 2, 3, 69
+DONE, BAD_USAGE, REFUSED, NO_DAEMON, BUG = 0, 2, 3, 69, 70
 OURS: Final = "PADDOCK_"
+STUCK_S: Final = 10.0
 
 
 @click.command("run")
@@ -70,7 +73,7 @@ def run(places: Places, *, listen: str | None, log_file: str | None, verbose: bo
     try:
         be_born(places, log_file=Path(log_file) if log_file else None, verbose=verbose)
         _collect_seldom()
-        asyncio.run(live(places, listen=listen))
+        asyncio.run(_not_for_ever(live(places, listen=listen)))
     except AlreadyThere as error:
         click.echo(f"paddock: {error}", err=True)
         return REFUSED
@@ -81,6 +84,19 @@ def run(places: Places, *, listen: str | None, log_file: str | None, verbose: bo
         click.echo(f"paddock: {error}", err=True)
         return NO_DAEMON
     return DONE
+
+
+async def _not_for_ever(life: Coroutine[None, None, None]) -> None:
+    """Python waits for every thread at its end, also for one that stands in a disk that is gone.
+    Whatever they are about, the next daemon does: it might have been a SIGKILL just as well."""
+    code = BUG
+    try:
+        await life
+        code = DONE
+    finally:
+        end = threading.Timer(STUCK_S, os._exit, (code,))
+        end.daemon = True
+        end.start()
 
 
 def _collect_seldom() -> None:

@@ -9,9 +9,7 @@ import asyncio
 import json
 import logging
 import time
-from collections import deque
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -32,16 +30,19 @@ from paddock.core.run import (
 )
 from paddock.core.steps import is_between_steps
 from paddock.core.units import format_duration, format_size
+from paddock.supervisor.looks import Looks
 from paddock.supervisor.loop import Supervisor
+from paddock.supervisor.minutes import Minutes, Sample
 from paddock.supervisor.salvage import CUT_SHORT, salvage
 from paddock.workspaces.errors import BrokenOff, WorkspaceError
 from paddock.workspaces.plain_files import put_plain, read_plain
 from paddock.workspaces.records import State
 from paddock.workspaces.room import Room
 
-SAMPLES: Final = 60  # a minute: the eyes look once a second
 SHOWN: Final = 12
 GIT_S: Final = 5.0
+COMMIT_S: Final = 30.0
+PATIENCE_S: Final = 600.0  # twice git's own deadline; a disk that hangs has none
 NEARLY: Final = 1.02  # the same, for people
 BARS: Final = "▁▂▃▄▅▆▇█"
 
@@ -55,27 +56,19 @@ class BlackBoxes:
         self._supervisor = supervisor
         self._directory = directory
         self._room = room
-        self._salvors = ThreadPoolExecutor(2, thread_name_prefix="salvage")
-        self._samples: dict[Attempt, deque[tuple[float, int]]] = {}
+        self.looks = Looks("salvage")
+        self._minutes = Minutes()
         self._tasks: set[asyncio.Task[None]] = set()
         self._keeping: set[Attempt] = set()
         supervisor.on_change.append(self._changed)
 
     def seen(self, used: Mapping[Attempt, int]) -> None:
         """One look of the eyes."""
-        now = time.monotonic()
-        for attempt, used_bytes in used.items():
-            kept = self._samples.setdefault(attempt, deque(maxlen=SAMPLES))
-            kept.append((now, used_bytes))
+        self._minutes.seen(used, time.monotonic())
 
     def recent_bytes(self, attempt: Attempt) -> tuple[int, ...]:
         """The most it used in each of the last seconds, oldest first, as far as somebody looked."""
-        kept, now = self._samples.get(attempt, ()), time.monotonic()
-        seconds: dict[int, int] = {}
-        for at, used_bytes in kept:
-            ago = int(now - at)
-            seconds[ago] = max(seconds.get(ago, 0), used_bytes)
-        return tuple(seconds[ago] for ago in sorted(seconds, reverse=True) if ago < SAMPLES)
+        return self._minutes.recent_bytes(attempt, time.monotonic())
 
     def read(self, run: str) -> dict[str, str] | None:
         """In a thread: it is a file."""
@@ -87,7 +80,9 @@ class BlackBoxes:
     async def finish(self) -> None:
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=GIT_S)
-        self._salvors.shutdown(wait=False, cancel_futures=True)
+        for task in self._tasks:
+            task.cancel()  # the next daemon does it
+        self.looks.close()
 
     # -- writing --------------------------------------------------------------------------
 
@@ -97,7 +92,7 @@ class BlackBoxes:
             return
         if run.attempts < before.attempt:
             return  # its start was put off: nothing has begun
-        samples = self._samples.pop(Attempt(run.id, before.attempt), deque())
+        samples = self._minutes.let_go(Attempt(run.id, before.attempt))
         if isinstance(run.state, Ended) and run.state.outcome is Outcome.SUCCEEDED:
             return
         if is_between_steps(run):
@@ -139,10 +134,8 @@ class BlackBoxes:
             "next": self._next(run),
         }
 
-    def _facts(
-        self, change: Change, before: Live, samples: Iterable[tuple[float, int]]
-    ) -> dict[str, str]:
-        run, seen = change.run, list(samples)
+    def _facts(self, change: Change, before: Live, seen: list[Sample]) -> dict[str, str]:
+        run = change.run
         facts = {
             "attempt": f"{before.attempt}, {_lived(before, self._supervisor.fleet.now)}",
             "why": change.because,
@@ -169,8 +162,7 @@ class BlackBoxes:
         self._keeping.add(attempt)
         try:
             if self._room is not None and cut_by is not None:
-                work = partial(salvage, self._room, attempt, cut_by)
-                facts |= await asyncio.get_running_loop().run_in_executor(self._salvors, work)
+                facts |= await self._salvaged(self._room, attempt, cut_by)
             await self._fill(run, facts)
         except BrokenOff:
             pass  # without a box, so that the next daemon does it
@@ -179,12 +171,20 @@ class BlackBoxes:
         finally:
             self._keeping.discard(attempt)
 
+    async def _salvaged(self, room: Room, attempt: Attempt, cut_by: Outcome) -> dict[str, str]:
+        """A repository on a disk that hangs keeps nobody else's work, nor their boxes."""
+        try:
+            work = partial(salvage, room, attempt, cut_by)
+            return await self.looks.seen(work, patience_s=PATIENCE_S)
+        except TimeoutError:
+            late = f"git did not answer in {format_duration(PATIENCE_S)}"
+            return {"saved": f"what it had not committed is still in its workspace: {late}"}
+
     async def _fill(self, run: Run, facts: dict[str, str]) -> None:
         place = await self._place_of(run.id)
         if place is not None and _never_began(run):
             facts["directory"] = str(place)  # where its program was looked for
-        commit = await asyncio.to_thread(self._last_commit, run.id)
-        if commit:
+        if self._room is not None and (commit := await self._last_commit(self._room, run.id)):
             facts["last commit"] = commit
         await asyncio.to_thread(self._write, run.id, json.dumps(facts, ensure_ascii=False))
 
@@ -195,12 +195,15 @@ class BlackBoxes:
         recipe = await self._supervisor.look(lambda store: store.recipe(run))
         return None if recipe is None else recipe.directory
 
-    def _last_commit(self, run: str) -> str:
-        """In a thread. Empty where there is none, or git does not answer; and without a workspace,
-        where the last commit may be anybody's."""
-        with suppress(WorkspaceError, OSError):
-            if self._room is not None and self._room.record(run) is not None:
-                return self._room.last_commit(run)
+    async def _last_commit(self, room: Room, run: str) -> str:
+        """Empty where there is none, or git does not answer; and without a workspace, where the
+        last commit may be anybody's."""
+
+        def look() -> str:
+            return room.last_commit(run) if room.record(run) is not None else ""
+
+        with suppress(WorkspaceError, OSError, TimeoutError):
+            return await self.looks.seen(look, patience_s=COMMIT_S)
         return ""
 
     def _write(self, run: str, text: str) -> None:
@@ -252,10 +255,12 @@ def peak_text(peak_bytes: int, seen: Sequence[int]) -> str:
     return format_size(peak_bytes) + (", between two looks" if is_between else "")
 
 
-def _drawn(samples: list[tuple[float, int]], limit_bytes: int) -> str:
-    """The last minute as a row of bars, and where it began and ended."""
-    step = max(1, len(samples) // SHOWN)
-    shown = [used for _, used in samples[::-step]][::-1]
+def _drawn(samples: list[Sample], limit_bytes: int) -> str:
+    """The last minute as a row of bars, each for the most in its part, and where it began and
+    ended."""
+    step = -(-len(samples) // SHOWN)
+    parts = [samples[max(0, end - step) : end] for end in range(len(samples), 0, -step)]
+    shown = [max(used for _, used in part) for part in reversed(parts)]
     most = max(limit_bytes, *shown, 1)
     bars = "".join(BARS[min(len(BARS) - 1, used * len(BARS) // most)] for used in shown)
     first, last = samples[0], samples[-1]

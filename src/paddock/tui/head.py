@@ -14,13 +14,13 @@ from .lined import Lined
 from .picture import Picture
 
 LABEL: Final = 8
-RUNGS: Final = ("calm", "skip_low", "queue", "preempt", "emergency")
 MEANS: Final = {
     "skip_low": "low priority and heartbeats wait",
     "queue": "nothing starts",
     "preempt": "the lowest priority gives way",
     "emergency": "agents are killed until there is room",
 }
+RUNGS: Final = ("calm", *MEANS)
 SILENT_S: Final = 3.0  # longer than a busy daemon takes
 NARROW: Final = 100
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
@@ -14,6 +15,7 @@ from paddock.core.events import AttemptLost, Emptied, Exited, SpawnFailed, Start
 from paddock.core.run import Attempt
 from tests.integration.local_driver.test_adoption import end_keeper
 from tests.kit import leaks
+from tests.kit.descriptors import no_descriptor_left
 from tests.kit.keeping import agent
 from tests.kit.stable import CANCELLED, Stable, in_a_stable
 
@@ -37,6 +39,19 @@ async def test_agents_go_on_and_new_ones_get_another_keeper(stable: Stable) -> N
     lost = await stable.hear(AttemptLost, old)
     assert lost.permanent
     assert len(stable.of(Started, old)) == 1
+
+
+@in_a_stable
+async def test_another_keeper_comes_also_when_there_was_no_descriptor_for_it(
+    stable: Stable,
+) -> None:
+    dead = stable.driver.keeper_pid
+    with no_descriptor_left():
+        os.kill(dead, signal.SIGKILL)
+        await asyncio.sleep(1.0)  # in which a line to another one is tried for
+    await stable.until(lambda: stable.driver.keeper_pid not in (0, dead))
+    attempt = stable.start("true", run="after")
+    assert (await stable.hear(Exited, attempt)).exit.code == 0
 
 
 @in_a_stable

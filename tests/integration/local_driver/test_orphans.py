@@ -12,6 +12,7 @@ from paddock.drivers.local.containment import Containment
 from paddock.drivers.local.life import Life, Phase
 from paddock.drivers.local.memory import Marks
 from paddock.drivers.local.orphans import LOOK_S, Orphans
+from tests.kit.descriptors import no_descriptor_left
 
 
 class Walls:
@@ -56,3 +57,30 @@ def test_one_whose_main_process_wears_no_mark_any_more_goes_on_when_a_command_of
         for one in (main, *commands):
             one.kill()
             one.wait()
+
+
+def test_a_look_that_fails_is_not_the_last_one() -> None:
+    mark = f"test.{os.getpid()}.2"
+    main = subprocess.Popen(["sleep", "60"], env={**os.environ, "PADDOCK_ATTEMPT": mark})
+    walls = Walls(main)
+    gone: list[Life] = []
+
+    async def scenario() -> None:
+        orphans = Orphans(Marks(), cast(Containment, walls), gone=gone.append)
+        orphans.take(Life(Attempt("run", 1), mark, lambda _: None, phase=Phase.ORPHANED))
+        await asyncio.sleep(2 * LOOK_S)
+        with no_descriptor_left():
+            await asyncio.sleep(4 * LOOK_S)
+        assert gone == [], "nobody could look, and it lives"
+        main.kill()
+        main.wait()
+        async with asyncio.timeout(10):
+            while not gone:
+                await asyncio.sleep(LOOK_S)
+        orphans.close()
+
+    try:
+        asyncio.run(scenario())
+    finally:
+        main.kill()
+        main.wait()

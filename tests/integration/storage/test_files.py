@@ -104,6 +104,7 @@ def test_what_is_removed_is_given_back_to_the_disk(path: Path) -> None:
 def test_what_is_loaded_at_the_start_is_bounded(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert sqlite.LOAD_BYTES == 10_000_000
     store = open_store(path)
     runs = [numbered(n) for n in range(300)]
     store.remember(submitted(*runs))

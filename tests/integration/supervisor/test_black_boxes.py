@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+import threading
 from dataclasses import replace
 from pathlib import Path
 
 from paddock.core.events import Submitted
 from paddock.core.run import Attempt
 from paddock.supervisor.black_boxes import BlackBoxes
+from paddock.workspaces.records import Record
+from paddock.workspaces.room import Room
 from tests.kit.factories import a_spec
 from tests.kit.repositories import a_repository
 from tests.kit.supervising import Supervised, a_recipe, in_a_loop, supervised, until
@@ -67,6 +70,39 @@ def test_a_success_leaves_none(tmp_path: Path) -> None:
             await one.ended("a")
             await boxes.finish()
             assert boxes.read("a") is None and boxes.read("../a") is None
+
+    in_a_loop(scenario)
+
+
+class HungRoom(Room):
+    """Whose repositories are on a disk that does not answer, of some."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory, idle_days=0)
+        self.may_answer = threading.Event()
+
+    def record(self, run: str) -> Record | None:
+        if run.startswith("hung"):
+            self.may_answer.wait(60)
+        return super().record(run)
+
+
+def test_a_workspace_that_does_not_answer_keeps_nobody_elses_box(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        room = HungRoom(tmp_path / "workspaces")
+        async with supervised() as one:
+            boxes = BlackBoxes(one.supervisor, tmp_path / "boxes", room=room)
+            boxes.looks.slow_s = 0.02
+            try:
+                for name in (*(f"hung-{n}" for n in range(8)), "fine"):
+                    await one.submit(a_spec(name, memory="64M", group=name), "exit=3")
+                    await one.ended(name)
+                await until(lambda: boxes.read("fine") is not None)
+                assert boxes.read("hung-0") is None
+            finally:
+                room.may_answer.set()
+            await until(lambda: boxes.read("hung-7") is not None)
+            await boxes.finish()
 
     in_a_loop(scenario)
 

@@ -31,6 +31,7 @@ def ran(tmp_path: Path) -> Path:
 
 def test_at_the_deadline_everything_it_started_is_killed(repository: Path) -> None:
     git(repository, "config", "alias.slow", "!f() { sleep 60 & sleep 60; }; f")
+    assert Git(directory=repository).timeout_s == 300.0  # REPO-4
     began = time.monotonic()
     slow = Git(directory=repository, timeout_s=0.5)
     with pytest.raises(GitTimedOut, match=r"git slow took longer than 0\.5 s"):

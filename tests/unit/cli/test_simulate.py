@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from paddock.cli.main import main
+from paddock.cli.simulate import command
+from paddock.config.settings import TOUCHES
 
 SMALL = ["simulate", "--ram", "64G", "--runs", "20", "--workload", "bursty"]
 
@@ -26,6 +28,14 @@ def test_json_has_the_keys_that_scripts_rely_on(capsys: pytest.CaptureFixture[st
     assert promised | {"lower_bound_s", "clairvoyant_s"} <= found.keys()
     assert found["wait_s"].keys() == {"p50", "p95"}
     assert found["completed"] == 20
+
+
+def test_every_risk_that_can_be_set_can_be_tried(capsys: pytest.CaptureFixture[str]) -> None:
+    [option] = [one for one in command.params if one.name == "risk"]
+    simulated: Any = option.type
+    configured: Any = TOUCHES.kind
+    assert simulated.least <= configured.least and simulated.most == configured.most
+    assert answer(capsys, "--risk", f"{configured.most:g}", "--warm")["completed"] == 20
 
 
 def test_a_described_host_has_a_core_for_every_8_gib(capsys: pytest.CaptureFixture[str]) -> None:

@@ -107,6 +107,29 @@ def test_what_is_outside_its_range_or_of_another_kind_is_refused(text: str, foun
     assert "; allowed: " in line or "; did you mean " in line
 
 
+@pytest.mark.parametrize(
+    ("key", "least", "below", "most", "above"),
+    [
+        ("performance.max_concurrent_agents", "1", "0", "1000", "1001"),
+        ("performance.agent_timeout", "60", "59", "3600", "3601"),
+        ("performance.max_repo_size_mb", "100", "99", "50000", "50001"),
+        ("performance.log_buffer_size_mb", "1", "0", "100", "101"),
+        ("performance.log_rotation_size_mb", "10", "9", "500", "501"),
+        ("performance.max_worktrees", "1", "0", "50", "51"),  # 500: the profile host
+        ("performance.tui_log_lines", "100", "99", "10000", "10001"),
+    ],
+)
+def test_the_ranges_are_those_that_were_promised(
+    key: str, least: str, below: str, most: str, above: str
+) -> None:
+    section, name = key.split(".")
+    for value in (least, most):
+        assert mistakes_in(f"{section}: {{{name}: {value}}}") == []
+    for value in (below, above):
+        (line,) = mistakes_in(f"{section}: {{{name}: {value}}}")
+        assert line.startswith(f"user.yaml:1: {key}: found {value}; allowed: ")
+
+
 def test_all_mistakes_of_all_files_come_at_once_in_order() -> None:
     lines = mistakes_in(
         "queue:\n  depth: 0\nperformance:\n  agent_timeout: 1\n", host="queue: {deep: 1}"

@@ -1,4 +1,4 @@
-"""CAP-1 to CAP-3: the safe number, the reserve, the check before a start."""
+"""CAP-1, CAP-2 and CAP-4: the safe number, the reserve, the matrix."""
 
 import pytest
 

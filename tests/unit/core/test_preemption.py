@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from paddock.core.actions import AskCheckpoint, KillAttempt, StartAttempt, TerminateAttempt
+from paddock.core.events import PriorityChanged
 from paddock.core.explain import sentence
 from paddock.core.run import Outcome, Priority, Queued, Running, Stopping
-from tests.kit.factories import a_policy, a_spec
+from tests.kit.factories import a_host, a_policy, a_spec
 from tests.kit.yard import Yard, only
 
 LOW, HIGH, CRITICAL = Priority.LOW, Priority.HIGH, Priority.CRITICAL
@@ -47,6 +48,19 @@ def test_one_of_the_same_priority_disturbs_nobody() -> None:
     yard = full_yard()
     yard.submit(a_spec("equal", memory="4G"))
     assert yard.stopping == []
+
+
+def test_one_made_low_while_room_is_made_for_it_waits_under_pressure_as_all_low_ones() -> None:
+    yard = Yard(a_policy(max_agents=3))
+    yard.run(*(a_spec(f"r{i}", memory="512M", hard_timeout_s=1e6) for i in range(3)))
+    yard.advance(60)
+    yard.sample(a_host(used_percent=50.0))
+    yard.submit(a_spec("urgent", memory="512M", priority=HIGH))
+    yard.tell(PriorityChanged(yard.fleet.now, "urgent", LOW))
+    yard.sample(a_host(used_percent=72.0))
+    yard.end("r2", None, signal=15)
+    assert yard.live == ["r0", "r1", "r2"]  # whose place it was to be
+    assert "low priority waits under pressure" in yard.why("urgent")
 
 
 def test_low_priority_never_preempts() -> None:

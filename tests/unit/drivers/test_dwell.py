@@ -27,6 +27,7 @@ def fed(*, seconds: int, stalled: float = 0.9, grows: int = 0, every: int = 1) -
 
 
 def test_standing_still_counts_after_the_dwell_and_not_before() -> None:
+    assert DWELL_S == 30.0
     found = fed(seconds=int(DWELL_S) + 10)
     first = found.index(True)
     assert DWELL_S <= first <= DWELL_S + WINDOW_S

@@ -63,13 +63,17 @@ class Launch:
         command += [f"{name}={value}" for name, value in settings.items()]
         # Not a pipe: that would have to be watched too.
         self._said = tempfile.TemporaryFile()  # noqa: SIM115
-        self._process = subprocess.Popen(
-            command,
-            env=environment_of(os.environ),
-            stdin=subprocess.DEVNULL,
-            stdout=self._said,
-            stderr=self._said,
-        )
+        try:
+            self._process = subprocess.Popen(
+                command,
+                env=environment_of(os.environ),
+                stdin=subprocess.DEVNULL,
+                stdout=self._said,
+                stderr=self._said,
+            )
+        except OSError:
+            self._said.close()
+            raise
 
     def pidfd(self) -> int:
         return os.pidfd_open(self._process.pid)
@@ -102,7 +106,10 @@ class KeeperClient:
     """One connection. Requests go out in order; replies carry their number, events have none."""
 
     def __init__(self, directory: Path) -> None:
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        except OSError as error:  # no descriptor left: whoever asked asks again
+            raise KeeperGone(f"no line to a keeper: {error}") from error
         # Before: a keeper that stands still has a full line at its door, and nobody waits for ever.
         self._socket.setblocking(False)  # noqa: FBT003
         try:

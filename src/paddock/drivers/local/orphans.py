@@ -7,6 +7,7 @@ it left behind does not outlive its main process, as with a keeper.
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -30,6 +31,8 @@ HURRY_S: Final = 5.0  # after a kill; who is not gone then cannot be killed, and
 LOOKS: Final = 2
 
 REASON: Final = "its keeper was killed, so its exit is not known"
+
+log = logging.getLogger("paddock.local")
 
 
 class Orphans:
@@ -76,7 +79,17 @@ class Orphans:
         self._lives.clear()
 
     def _look(self) -> None:
+        """Nobody else would ever look again: whatever this one meets, the next one comes."""
         self._timer = None
+        try:
+            self._look_at_all()
+        except OSError as error:  # no descriptor left: who cannot be seen is not gone
+            log.warning("attempts without a keeper could not be looked at: %s", error)
+        if self._lives and self._timer is None:
+            hurries = asyncio.get_running_loop().time() < self._hurried_until
+            self._look_soon(KILLING_LOOK_S if hurries else LOOK_S)
+
+    def _look_at_all(self) -> None:
         members = self._members() if self._lives else {}
         for life in list(self._lives.values()):
             mine = members.get(life.mark, [])
@@ -91,9 +104,6 @@ class Orphans:
             elif life.missed >= LOOKS:
                 self.drop(life)
                 self._gone(life)
-        if self._lives and self._timer is None:
-            hurries = asyncio.get_running_loop().time() < self._hurried_until
-            self._look_soon(KILLING_LOOK_S if hurries else LOOK_S)
 
     def _look_soon(self, wait_s: float) -> None:
         if self._timer is not None:

@@ -6,8 +6,16 @@ import socket
 import threading
 from pathlib import Path
 
+import pytest
+
 from paddock.drivers.local.keeper.protocol import SOCKET_NAME
 from paddock.drivers.local.keeper_client import KeeperClient, KeeperGone
+from tests.kit.descriptors import no_descriptor_left
+
+
+def test_without_a_descriptor_there_is_no_line_and_no_other_error(tmp_path: Path) -> None:
+    with no_descriptor_left(), pytest.raises(KeeperGone, match="no line to a keeper"):
+        KeeperClient(tmp_path)
 
 
 def test_nobody_waits_at_the_door_of_a_keeper_that_stands_still(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import logging
 from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from paddock.cgroups.files import write
@@ -62,6 +63,8 @@ def _unheld(lacks: Collection[str], *, version: int) -> frozenset[str]:
 class CgroupContainment:
     def __init__(self, home: Home, *, dwell_s: float = DWELL_S, release: Release = release) -> None:
         self._dwell_s, self._release = dwell_s, release
+        # Of its own: all others may just be pushing out what frozen agents hold.
+        self._releasing = ThreadPoolExecutor(2, thread_name_prefix="release")
         self._fleet = home.fleet
         self._leaves: dict[Attempt, Leaf] = {}
         self._leftovers: dict[str, Group] = {}
@@ -209,7 +212,7 @@ class CgroupContainment:
         """Their memory, without waiting for their turn on a core; in a thread, as it takes as long
         as it takes. Without a loop we are no daemon, and in no hurry."""
         with contextlib.suppress(RuntimeError):
-            asyncio.get_running_loop().run_in_executor(None, self._release, struck)
+            asyncio.get_running_loop().run_in_executor(self._releasing, self._release, struck)
 
     def freeze(self, attempt: Attempt, *, reclaim: bool) -> bool:
         leaf = self._leaves.get(attempt)
@@ -247,3 +250,4 @@ class CgroupContainment:
             leaf.close()
         self._leaves.clear()
         self._kernel_log.close()
+        self._releasing.shutdown(wait=False, cancel_futures=True)

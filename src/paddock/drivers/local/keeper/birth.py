@@ -44,9 +44,8 @@ def be_born(words: list[str]) -> None:
     listener, lock = claim(directory)
     if "foreground" not in settings:
         detach(settings.get("log", "/dev/null"))
-    serve(directory, listener, settings)
+    serve(directory, listener, lock, settings)
     leave_home()
-    os.close(lock)
 
 
 def shed_marks() -> None:
@@ -90,7 +89,7 @@ def detach(path: str) -> None:
     log.begin(path)
 
 
-def serve(directory: str, listener: socket.socket, settings: dict[str, str]) -> None:
+def serve(directory: str, listener: socket.socket, lock: int, settings: dict[str, str]) -> None:
     facts = own_facts()
     facts["subreaper"] = become_subreaper()
     journal = Journal(f"{directory}/{journal_name(facts)}", {"keeper": facts})
@@ -99,10 +98,12 @@ def serve(directory: str, listener: socket.socket, settings: dict[str, str]) -> 
     children.usual_nofile = raise_nofile()
     children.most = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - SPARE_DESCRIPTORS
     children.usual_oom_score_adj = shun_the_oom_killer()
-    server = Server(directory, listener, children, journal)
+    server = Server(directory, listener, children, journal, home=lock)
     server.introduce(facts)
     server.splice_after_s = float(settings.get("splice_after_s", server.splice_after_s))
     server.run()
+    if server.is_homeless:
+        return  # what lies there is another's
     for name in (SOCKET_NAME, journal_name(facts)):
         try:
             os.unlink(f"{directory}/{name}")

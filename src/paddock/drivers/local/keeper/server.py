@@ -31,16 +31,26 @@ MOST_LAST_WORDS = 1000
 
 
 class Server:
-    """Owns every descriptor that is watched. What requests mean is in `Requests`."""
+    """Owns every descriptor that is watched. What requests mean is in `Requests`.
+
+    `home` is the lock of the directory, which is ours as long as that is.
+    """
 
     def __init__(
-        self, directory: str, listener: socket.socket, children: Children, journal: Journal
+        self,
+        directory: str,
+        listener: socket.socket,
+        children: Children,
+        journal: Journal,
+        *,
+        home: int,
     ) -> None:
         self.splice_after_s = 1.0
         self._children = children
         self._journal = journal
         self._directory = directory
         self._listener = listener
+        self._home = home
         self._connections: dict[int, Connection] = {}
         self._had_daemon = False
         self._requests = Requests(children, self)
@@ -50,7 +60,7 @@ class Server:
         self._outlets: dict[int, Attempt] = {}
         self._move_at: float | None = time.monotonic() + self.splice_after_s
         self._term = False
-        self._homeless = False
+        self.is_homeless = False
         self._home_at = 0.0
         self._epoll = select.epoll()
         self._wake = self._watch_signals()
@@ -223,7 +233,9 @@ class Server:
         self._requests.revival.act(now)
         if self._move_at is None or now < self._move_at:
             return
-        self._listen_again()
+        self.is_homeless = not self._is_home()
+        if not self.is_homeless:
+            self._listen_again()
         self._moving = self._moving or self._lock.take()
         self._move_at = now + RETRY_S
         if self._moving:
@@ -237,18 +249,34 @@ class Server:
             return
         try:
             make_directories(self._directory, 2)
-            if not os.access(f"{self._directory}/{LOCK_NAME}", os.F_OK):
-                hold(self._directory)  # until we end
         except OSError:
             return
-        self._listen_again()
-        self._children.write_again()
+        if self._is_home():
+            self._listen_again()
+
+    def _is_home(self) -> bool:
+        """Whether the directory is ours still. Where nobody holds its lock, we do from now on:
+        another keeper, in the same place, would end with our socket, or we with its."""
+        try:
+            found = os.stat(f"{self._directory}/{LOCK_NAME}")  # noqa: PTH116  costs 1.4 MB
+            if os.path.samestat(found, os.fstat(self._home)):
+                return True
+        except OSError:
+            pass
+        try:
+            home = hold(self._directory)
+        except (FileNotFoundError, BlockingIOError):  # it is gone, or another's
+            return False
+        except OSError:
+            return not self.is_homeless
+        os.close(self._home)
+        self._home = home
+        return True
 
     def _listen_again(self) -> None:
         """Cleaners of /tmp and /run take sockets too; the next daemon would find nobody."""
         if os.access(f"{self._directory}/{SOCKET_NAME}", os.F_OK):
             return
-        self._homeless = not os.access(self._directory, os.F_OK)
         try:
             listener = listen(self._directory)
         except OSError:
@@ -256,6 +284,7 @@ class Server:
         self._listener.close()
         self._listener = listener
         self._epoll.register(listener.fileno(), select.EPOLLIN)
+        self._children.write_again()
 
     def _watch_output(self, attempt: Attempt) -> None:
         outlet = attempt.outlet
@@ -284,6 +313,6 @@ class Server:
         return min((wait for wait in waits if wait is not None), default=None)
 
     def _is_over(self) -> bool:
-        if self._homeless:  # nobody will find us again, to ask how anything ended
+        if self.is_homeless:  # nobody will find us again, to ask how anything ended
             return not any(attempt.is_alive for attempt in self._children.attempts.values())
         return (self._term or self._requests.retiring) and not self._children.attempts
