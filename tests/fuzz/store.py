@@ -51,7 +51,7 @@ def store_rows(data: bytes) -> None:
             except codec.Broken:
                 continue
     with suppress(codec.Broken):
-        codec.recipe_of((data, data, None, text, data))
+        codec.recipe_of((data, data, None, text), codec.environment_of(data))
 
 
 @target(
