@@ -6,6 +6,7 @@ middle of it, and another is made on what it left.
 
 from __future__ import annotations
 
+import errno
 import shutil
 import tempfile
 from pathlib import Path
@@ -43,10 +44,13 @@ class Fuse:
 
     def __init__(self) -> None:
         self.left: int | None = None
+        self.disk_is_full = False  # for whoever packs
         self.steps: set[str] = set()
 
     def __call__(self, step: str) -> None:
         self.steps.add(step)
+        if self.disk_is_full and step == "write":
+            raise OSError(errno.ENOSPC, "No space left on device")
         if self.left is not None:
             self.left -= 1
             if self.left < 0:
@@ -110,6 +114,11 @@ class Logs(RuleBasedStateMachine):
     def tidy(self, after: int | None) -> None:
         self.fuse.left = after
         self.unless_it_ends(lambda: self.store.intake.tidy_soon(RUN))
+
+    @rule(full=st.booleans())
+    def fill_the_disk(self, *, full: bool) -> None:
+        """Then nothing can be packed: several parts wait, and are synced as they are."""
+        self.fuse.disk_is_full = full
 
     @precondition(lambda self: self.written[-1])
     @rule()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ from .keeping import Keeping
 from .names import Part
 from .packers import Packing
 from .shelf import opened
+from .syncing import Syncing
 from .tidying import Tidier
 from .times import Marker, records
 from .turns import Turns
@@ -46,7 +47,6 @@ class Inlet:
     size: int  # of the live file
     born_at: float  # of its first byte
     gap: Part | None = None  # that grows while the disk is too full
-    is_full: bool = False  # to be rotated
     origin: int | None = None  # where the attempt begins in the stream of its run, once known
     try_at: int = 0  # of a file that could not be rotated: the size at which to try again
     is_held: bool = False
@@ -93,6 +93,7 @@ class Intake:
         self._inlets: dict[Attempt, Inlet] = {}
         self._newest: dict[str, Inlet] = {}
         self._packing = Packing(self._tidy, packers)
+        self._syncing = Syncing(self._make_sure_of, aside=packers > 0)
 
     # -- what drivers say (ports.Capture) -------------------------------------------------
 
@@ -106,14 +107,17 @@ class Intake:
         inlet = self._inlet(attempt)  # before anything is moved: what lies there is older
         if self.free_room.is_low():
             return Fate.DISCARD
-        # While one part waits to be packed and the next is full, its agent waits, and nobody else.
-        if inlet is not None and inlet.is_full and self._packing.waiting(attempt.run):
+        # While one part is packed and the next lies ready for it, its agent waits, and nobody else.
+        if inlet is not None and self._packing.is_behind(attempt.run):
             self.counted.held += not inlet.is_held
             inlet.is_held = True
             return Fate.HOLD
         if inlet is not None:
             inlet.is_held = False
         return Fate.KEEP
+
+    def when_free(self, attempt: Attempt, then: Callable[[], None]) -> None:
+        self._packing.when_free(attempt.run, then)
 
     def moved(self, attempt: Attempt, size_bytes: int) -> None:
         is_first = attempt not in self._inlets  # `fate` found nothing: all of it is new
@@ -131,8 +135,7 @@ class Intake:
         self.free_room.took(size_bytes - inlet.size)
         self.counted.written_bytes += size_bytes - inlet.size
         inlet.size = size_bytes
-        inlet.is_full = size_bytes >= max(self._limit(attempt.run, inlet, now), inlet.try_at)
-        if inlet.is_full and not self._packing.waiting(attempt.run):
+        if size_bytes >= max(self._limit(attempt.run, inlet, now), inlet.try_at):
             self._rotate(attempt, inlet)
         self.bells.ring(attempt.run)
 
@@ -199,8 +202,11 @@ class Intake:
         inlet = self._inlets.get(attempt)
         return None if inlet is None else (inlet.base + inlet.size, inlet.marker.written_at)
 
-    def tidy_soon(self, run: str) -> None:
+    def tidy_soon(self, run: str, waiting: Iterable[str] = ()) -> None:
+        """`waiting`: names of parts that another daemon left."""
         self._packing.ask(run)
+        for name in waiting:
+            self._syncing.ask(run, name)
 
     def settle(self) -> None:
         """Until nothing waits to be packed."""
@@ -208,6 +214,7 @@ class Intake:
 
     def close(self) -> None:
         self._packing.close()
+        self._syncing.close()
 
     def _leave(self, attempt: Attempt) -> None:
         """How it was to be kept, unless a later attempt or a packer still goes by it: a run is
@@ -248,13 +255,13 @@ class Intake:
         except OSError as error:
             log.warning("the output of %s goes on in one file: %s", attempt.run, error)
             part = None
-        inlet.is_full = False
         if part is None:
             inlet.try_at = 2 * inlet.size
             return False
         self.counted.rotated += 1
         inlet.base, inlet.size, inlet.gap, inlet.try_at = part.end, 0, None, 0
         self._packing.ask(attempt.run, waiting=1)
+        self._syncing.ask(attempt.run, part.name)
         return True
 
     def _mark(self, inlet: Inlet, now: float) -> None:
@@ -270,6 +277,9 @@ class Intake:
         about = self._about.get(run)
         keeping = Keeping(full=True) if about is None else about.keeping
         return self._tidier.tidy(self._directory / run, keeping)
+
+    def _make_sure_of(self, run: str, name: str) -> None:
+        self._tidier.make_sure_of(self._directory / run, name)
 
 
 def _looked_up(directory: Path, attempt: int) -> Inlet | None:

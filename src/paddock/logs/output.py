@@ -176,8 +176,9 @@ class OutputStore:
         for run in self.runs():
             with suppress(OSError), opened(self._directory / run) as handle:
                 names = [] if handle is None else os.listdir(handle)  # noqa: PTH208
-                if any(_is_unfinished(name) for name in names):
-                    self.intake.tidy_soon(run)
+                waiting = [name for name in names if _waits(name)]
+                if waiting or any(name.startswith(HALF) for name in names):
+                    self.intake.tidy_soon(run, waiting)
 
     def notices(self) -> tuple[str, ...]:
         """What whoever looks at the daemon should know, also while nobody writes."""
@@ -238,6 +239,6 @@ def _since(shelf: Shelf, at: float) -> int:
     return shelf.size
 
 
-def _is_unfinished(name: str) -> bool:
+def _waits(name: str) -> bool:
     part = parsed(name)
-    return name.startswith(HALF) or (part is not None and part.kind is Kind.WAITING)
+    return part is not None and part.kind is Kind.WAITING

@@ -67,6 +67,21 @@ class Tidier:
                 return
             self._make_gap(handle, directory.name, after)
 
+    def make_sure_of(self, directory: Path, name: str) -> None:
+        """Packing may take its turn, and power fail before: a part that waits for it is on the disk
+        first, under its name. One that is gone is packed, and that is on the disk."""
+        with opened(directory) as handle, suppress(FileNotFoundError):
+            if handle is None:
+                return
+            source = os.open(name, READ, dir_fd=handle)
+            try:
+                self._step("fsync rotated")
+                os.fsync(source)
+            finally:
+                os.close(source)
+            self._step("fsync directory")
+            os.fsync(handle)
+
     # -- tidying --------------------------------------------------------------------------
 
     def tidy(self, directory: Path, keeping: Keeping) -> bool:
@@ -128,7 +143,6 @@ class Tidier:
         handle, half = work.handle, f"{HALF}{part.name}.gz"
         source = os.open(part.name, READ, dir_fd=handle)
         try:
-            self._make_sure_of(source, handle)
             self._step("open")
             target = os.open(half, _NEW, 0o600, dir_fd=handle)
             try:
@@ -150,14 +164,6 @@ class Tidier:
         self._step("fsync directory")
         os.fsync(handle)
         self._unlink(work, part.name)
-
-    def _make_sure_of(self, source: int, handle: int) -> None:
-        """Packing may take its turn, and power fail before: what was rotated is on the disk first,
-        under its name. Here, because whoever moves the bytes must not wait for a disk."""
-        self._step("fsync rotated")
-        os.fsync(source)
-        self._step("fsync directory")
-        os.fsync(handle)
 
     # -- letting go -----------------------------------------------------------------------
 
