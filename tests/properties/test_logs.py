@@ -9,11 +9,13 @@ from __future__ import annotations
 import errno
 import shutil
 import tempfile
+import threading
+from itertools import count
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -26,6 +28,7 @@ from hypothesis.stateful import (
 from paddock.core.run import Attempt
 from paddock.logs.keeping import Keeping
 from paddock.logs.output import OutputStore
+from paddock.ports import Fate
 
 RUN = "20261017-review"
 SHM = Path("/dev/shm")
@@ -171,6 +174,63 @@ class Logs(RuleBasedStateMachine):
 
 class Reached:
     steps: ClassVar[set[str]] = set()
+
+
+class Late:
+    """A packer that writes only when its agent is held: as far behind as one can be."""
+
+    def __init__(self, home: Path, keeping: Keeping) -> None:
+        self._is_held = threading.Event()
+        self.store = OutputStore(home, packers=1, step=self._step, now=count(1e6, 1e4).__next__)
+        self.store.intake.about(RUN, "review", keeping)
+
+    def _step(self, name: str) -> None:
+        if name == "write":
+            assert self._is_held.wait(10)
+
+    def write(self, data: bytes) -> None:
+        if self.store.intake.fate(Attempt(RUN, 1)) is Fate.HOLD:
+            free = threading.Event()
+            self.store.intake.when_free(Attempt(RUN, 1), free.set)
+            self._is_held.set()
+            assert free.wait(10)
+            self._is_held.clear()
+        self.store.append(Attempt(RUN, 1), data)
+
+    def end(self) -> None:
+        self._is_held.set()
+        self.store.intake.settle()
+        self.store.close()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    texts=st.lists(st.binary(min_size=1, max_size=60), min_size=5, max_size=60),
+    buffer=st.integers(20, 100),
+    total=st.integers(100, 600),
+    files=st.integers(1, 4),
+)
+def test_however_far_behind_its_packer_is_as_much_is_kept(
+    texts: list[bytes], buffer: int, total: int, files: int
+) -> None:
+    """As of one that packs at once; and whatever is not there is counted."""
+    keeping = Keeping(buffer_bytes=buffer, total_bytes=total, files=files)
+    with tempfile.TemporaryDirectory(prefix="paddock-logs-", dir=HOME) as home:
+        prompt = OutputStore(Path(home, "a"), packers=0, now=count(1e6, 1e4).__next__)
+        prompt.intake.about(RUN, "review", keeping)
+        late = Late(Path(home, "b"), keeping)
+        for text in texts:
+            prompt.append(Attempt(RUN, 1), text)
+            late.write(text)
+        late.end()
+        whole = b"".join(texts)
+        at = late.store.piece(RUN, 0, 1).at
+        assert at <= prompt.piece(RUN, 0, 1).at
+        assert late.store.missing(RUN) == (at, whole[:at].count(b"\n"))
+        found = b""
+        while data := late.store.read(RUN, at + len(found), 100):
+            found += data
+        assert found == whole[at:]
 
 
 @pytest.mark.timeout(300)

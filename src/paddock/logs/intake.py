@@ -25,7 +25,6 @@ from .keeping import Keeping
 from .names import Part
 from .packers import Packing
 from .shelf import opened
-from .syncing import Syncing
 from .tidying import Tidier
 from .times import Marker, records
 from .turns import Turns
@@ -93,7 +92,6 @@ class Intake:
         self._inlets: dict[Attempt, Inlet] = {}
         self._newest: dict[str, Inlet] = {}
         self._packing = Packing(self._tidy, packers)
-        self._syncing = Syncing(self._make_sure_of, aside=packers > 0)
 
     # -- what drivers say (ports.Capture) -------------------------------------------------
 
@@ -204,9 +202,9 @@ class Intake:
 
     def tidy_soon(self, run: str, waiting: Iterable[str] = ()) -> None:
         """`waiting`: names of parts that another daemon left."""
-        self._packing.ask(run)
         for name in waiting:
-            self._syncing.ask(run, name)
+            self._tidier.sync_soon(self._directory / run, name)
+        self._packing.ask(run)
 
     def settle(self) -> None:
         """Until nothing waits to be packed."""
@@ -214,7 +212,7 @@ class Intake:
 
     def close(self) -> None:
         self._packing.close()
-        self._syncing.close()
+        self._tidier.close()
 
     def _leave(self, attempt: Attempt) -> None:
         """How it was to be kept, unless a later attempt or a packer still goes by it: a run is
@@ -260,8 +258,8 @@ class Intake:
             return False
         self.counted.rotated += 1
         inlet.base, inlet.size, inlet.gap, inlet.try_at = part.end, 0, None, 0
+        self._tidier.sync_soon(inlet.directory, part.name)
         self._packing.ask(attempt.run, waiting=1)
-        self._syncing.ask(attempt.run, part.name)
         return True
 
     def _mark(self, inlet: Inlet, now: float) -> None:
@@ -277,9 +275,6 @@ class Intake:
         about = self._about.get(run)
         keeping = Keeping(full=True) if about is None else about.keeping
         return self._tidier.tidy(self._directory / run, keeping)
-
-    def _make_sure_of(self, run: str, name: str) -> None:
-        self._tidier.make_sure_of(self._directory / run, name)
 
 
 def _looked_up(directory: Path, attempt: int) -> Inlet | None:

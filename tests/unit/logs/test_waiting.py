@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from paddock.core.run import Attempt
+from paddock.logs.aside import Aside
 from paddock.logs.keeping import Keeping
 from paddock.logs.names import Kind, parsed
 from paddock.logs.output import OutputStore
 from paddock.logs.packers import Packing
-from paddock.logs.syncing import Syncing
 from paddock.ports import Fate
 from tests.kit.waiting import until
 
@@ -129,10 +129,10 @@ class Disk:
         monkeypatch.setattr(os, "fsync", noting)
 
 
-def test_what_waits_for_its_packer_is_put_on_the_disk_under_its_name_aside(
+def test_what_was_rotated_is_put_on_the_disk_under_its_name_and_nobody_waits_for_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Power may fail before the packer has done it."""
+    """Power may fail before the packer is done, or has its turn."""
     packer, directory = Packer(), tmp_path / RUN
     with a_store(tmp_path, packer) as store:
         store.append(A, b"x" * 50)
@@ -140,11 +140,10 @@ def test_what_waits_for_its_packer_is_put_on_the_disk_under_its_name_aside(
         disk = Disk(directory, monkeypatch)
         store.append(A, b"x" * 50)
         until(lambda: len(disk.synced) == 2)
-        for inode, found, thread in disk.synced:
-            assert inode in (live, directory.stat().st_ino)
-            assert thread == "sync"
+        assert [synced[0] for synced in disk.synced] == [live, directory.stat().st_ino]
+        for _, found, thread in disk.synced:
+            assert thread.startswith("aside")
             assert any(name.startswith("agent_review_") for name in found)
-        assert disk.synced[0][0] == live, "what a name stands for, and then the name"
 
 
 def test_what_another_daemon_left_waiting_is_put_on_the_disk(
@@ -161,22 +160,20 @@ def test_what_another_daemon_left_waiting_is_put_on_the_disk(
         until(lambda: any(synced[0] == inode for synced in disk.synced))
 
 
-def test_what_is_packed_at_once_is_on_the_disk_before_its_raw_bytes_go(
+def test_what_was_packed_is_on_the_disk_under_its_name_before_its_raw_bytes_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And those are not written to the disk for the moment in between."""
     packer, directory = Packer(), tmp_path / RUN
     packer.go_on.set()
     with a_store(tmp_path, packer) as store:
         store.append(A, b"x" * 50)
-        live = (directory / "1.log").stat().st_ino
         disk = Disk(directory, monkeypatch)
         store.append(A, b"x" * 50)
         store.intake.settle()
         [packed] = directory.glob("*.gz")
-        (file, before, _), (name, after, _) = disk.synced
+        own = [synced for synced in disk.synced if synced[2].startswith("pack")]
+        (file, before, _), (name, after, _) = own
         assert (file, name) == (packed.stat().st_ino, directory.stat().st_ino)
-        assert file != live
         assert packed.name not in before and packed.name in after
         for found in (before, after):
             assert any(one.startswith("agent_review_") and one.endswith(".log") for one in found)
@@ -185,21 +182,38 @@ def test_what_is_packed_at_once_is_on_the_disk_before_its_raw_bytes_go(
 def test_what_cannot_be_put_on_the_disk_keeps_nobody_from_the_next() -> None:
     asked: list[str] = []
 
-    def fail_first(run: str, name: str) -> None:
-        asked.append(f"{run}/{name}")
-        if len(asked) == 1:
-            raise OSError("input/output error")
+    def fail() -> None:
+        asked.append("first")
+        raise OSError("input/output error")
 
-    syncing = Syncing(fail_first, aside=True, after_s=0)
-    syncing.ask("run", "a")
-    syncing.ask("run", "b")
-    until(lambda: asked == ["run/a", "run/b"])
-    syncing.close()
-    syncing.ask("run", "c")
-    assert asked == ["run/a", "run/b"]
+    aside = Aside(at_once=False)
+    aside.sync("run", fail)
+    aside.sync("run", lambda: asked.append("second"))
+    until(lambda: asked == ["first", "second"])
+    aside.close()
+    aside.sync("run", lambda: asked.append("third"))
+    assert asked == ["first", "second"]
 
 
-def test_at_the_end_nobody_waits_for_what_is_not_due() -> None:
-    syncing = Syncing(lambda _, __: pytest.fail("not due"), aside=True, after_s=1000)
-    syncing.ask("run", "a")
-    syncing.close()
+def test_at_the_end_files_are_given_back_and_the_rest_is_left_to_the_next_daemon() -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    asked: list[str] = []
+    reader, writer = os.pipe()
+
+    def slowly() -> None:
+        begun.set()
+        assert go_on.wait(10)
+
+    aside = Aside(at_once=False)
+    aside.sync("run", slowly)
+    assert begun.wait(10)
+    aside.sync("run", lambda: asked.append("next"))
+    aside.let_go(writer)
+    closing = threading.Thread(target=aside.close)
+    closing.start()
+    until(lambda: aside.is_closed)
+    go_on.set()
+    closing.join()
+    assert asked == []
+    assert os.read(reader, 1) == b"", "nobody holds its other end"
+    os.close(reader)
