@@ -203,11 +203,15 @@ class Late:
         self.store.close()
 
 
+# What packs well: of a part that waits there is then much more than of one that is packed.
+LINES = st.integers(1, 40).map(lambda lines: b"and so on\n" * lines) | TEXT
+
+
 @settings(max_examples=60, deadline=None)
 @given(
-    texts=st.lists(st.binary(min_size=1, max_size=60), min_size=5, max_size=60),
-    buffer=st.integers(20, 100),
-    total=st.integers(100, 600),
+    texts=st.lists(LINES, min_size=20, max_size=60),
+    buffer=st.integers(300, 1000),
+    total=st.integers(600, 4000),
     files=st.integers(1, 4),
 )
 def test_however_far_behind_its_packer_is_as_much_is_kept(
