@@ -29,6 +29,7 @@ from paddock.wire.run_request import RunRequest
 
 SIZE_BYTES = 180_000_000
 ROTATE_BYTES = 10 << 20
+FILES_KEPT = 3
 ROUNDS = 5
 SEEN_ROUNDS = 3
 CONFIG = """\
@@ -76,11 +77,11 @@ def peers(directory: Path) -> dict[str, list[str]]:
     for name in ("s6", "svlogd", "multilog"):
         shutil.rmtree(directory / name, ignore_errors=True)
     (directory / "svlogd").mkdir()
-    (directory / "svlogd/config").write_text(f"s{ROTATE_BYTES}\nn3\n", encoding="ascii")
+    (directory / "svlogd/config").write_text(f"s{ROTATE_BYTES}\nn{FILES_KEPT}\n", encoding="ascii")
     return {
-        "s6-log": ["s6-log", "n3", f"s{ROTATE_BYTES}", str(directory / "s6")],
+        "s6-log": ["s6-log", f"n{FILES_KEPT}", f"s{ROTATE_BYTES}", str(directory / "s6")],
         "svlogd": ["svlogd", str(directory / "svlogd")],
-        "multilog": ["multilog", f"s{ROTATE_BYTES}", "n3", str(directory / "multilog")],
+        "multilog": ["multilog", f"s{ROTATE_BYTES}", f"n{FILES_KEPT}", str(directory / "multilog")],
     }
 
 
@@ -105,6 +106,8 @@ def ours(ground: Ground, client: Client, source: Path) -> None:
         one.name.startswith("agent_") and one.suffix == ".log" for one in directory.iterdir()
     ):
         time.sleep(0.001)
+    kept = len(list(directory.glob("agent_*.log.gz")))
+    assert kept >= FILES_KEPT, f"{kept} packed files: who throws away what is to be kept is quick"
 
 
 def taking_in() -> dict[str, float]:

@@ -329,6 +329,10 @@ class Capture(Protocol):
 
     def fate(self, attempt: Attempt) -> Fate: ...
 
+    def when_free(self, attempt: Attempt, then: Callable[[], None]) -> None:
+        """`then` is called once it is not to be held any more: at once, or in another thread. Asked
+        again with the same, it is still called once."""
+
     def moved(self, attempt: Attempt, size_bytes: int) -> None:
         """So large is its file now."""
 

@@ -6,13 +6,16 @@ middle of it, and another is made on what it left.
 
 from __future__ import annotations
 
+import errno
 import shutil
 import tempfile
+import threading
+from itertools import count
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -25,6 +28,7 @@ from hypothesis.stateful import (
 from paddock.core.run import Attempt
 from paddock.logs.keeping import Keeping
 from paddock.logs.output import OutputStore
+from paddock.ports import Fate
 
 RUN = "20261017-review"
 SHM = Path("/dev/shm")
@@ -43,10 +47,13 @@ class Fuse:
 
     def __init__(self) -> None:
         self.left: int | None = None
+        self.disk_is_full = False  # for whoever packs
         self.steps: set[str] = set()
 
     def __call__(self, step: str) -> None:
         self.steps.add(step)
+        if self.disk_is_full and step == "write":
+            raise OSError(errno.ENOSPC, "No space left on device")
         if self.left is not None:
             self.left -= 1
             if self.left < 0:
@@ -111,6 +118,11 @@ class Logs(RuleBasedStateMachine):
         self.fuse.left = after
         self.unless_it_ends(lambda: self.store.intake.tidy_soon(RUN))
 
+    @rule(full=st.booleans())
+    def fill_the_disk(self, *, full: bool) -> None:
+        """Then nothing can be packed: several parts wait, and are synced as they are."""
+        self.fuse.disk_is_full = full
+
     @precondition(lambda self: self.written[-1])
     @rule()
     def try_once_more(self) -> None:
@@ -162,6 +174,67 @@ class Logs(RuleBasedStateMachine):
 
 class Reached:
     steps: ClassVar[set[str]] = set()
+
+
+class Late:
+    """A packer that writes only when its agent is held: as far behind as one can be."""
+
+    def __init__(self, home: Path, keeping: Keeping) -> None:
+        self._is_held = threading.Event()
+        self.store = OutputStore(home, packers=1, step=self._step, now=count(1e6, 1e4).__next__)
+        self.store.intake.about(RUN, "review", keeping)
+
+    def _step(self, name: str) -> None:
+        if name == "write":
+            assert self._is_held.wait(10)
+
+    def write(self, data: bytes) -> None:
+        if self.store.intake.fate(Attempt(RUN, 1)) is Fate.HOLD:
+            free = threading.Event()
+            self.store.intake.when_free(Attempt(RUN, 1), free.set)
+            self._is_held.set()
+            assert free.wait(10)
+            self._is_held.clear()
+        self.store.append(Attempt(RUN, 1), data)
+
+    def end(self) -> None:
+        self._is_held.set()
+        self.store.intake.settle()
+        self.store.close()
+
+
+# What packs well: of a part that waits there is then much more than of one that is packed.
+LINES = st.integers(1, 40).map(lambda lines: b"and so on\n" * lines) | TEXT
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    texts=st.lists(LINES, min_size=20, max_size=60),
+    buffer=st.integers(300, 1000),
+    total=st.integers(600, 4000),
+    files=st.integers(1, 4),
+)
+def test_however_far_behind_its_packer_is_as_much_is_kept(
+    texts: list[bytes], buffer: int, total: int, files: int
+) -> None:
+    """As of one that packs at once; and whatever is not there is counted."""
+    keeping = Keeping(buffer_bytes=buffer, total_bytes=total, files=files)
+    with tempfile.TemporaryDirectory(prefix="paddock-logs-", dir=HOME) as home:
+        prompt = OutputStore(Path(home, "a"), packers=0, now=count(1e6, 1e4).__next__)
+        prompt.intake.about(RUN, "review", keeping)
+        late = Late(Path(home, "b"), keeping)
+        for text in texts:
+            prompt.append(Attempt(RUN, 1), text)
+            late.write(text)
+        late.end()
+        whole = b"".join(texts)
+        at = late.store.piece(RUN, 0, 1).at
+        assert at <= prompt.piece(RUN, 0, 1).at
+        assert late.store.missing(RUN) == (at, whole[:at].count(b"\n"))
+        found = b""
+        while data := late.store.read(RUN, at + len(found), 100):
+            found += data
+        assert found == whole[at:]
 
 
 @pytest.mark.timeout(300)

@@ -30,9 +30,9 @@ AT_ONCE_BYTES: Final = 48 << 10
 MOST_A_TURN_BYTES: Final = 1 << 20
 MOST_AT_THE_END: Final = 256  # turns: only a process that still writes could need more
 RETRY_S: Final = 1.0
-# An agent that writes faster than can be packed is looked at again after this, and then less often.
-HOLD_S: Final = 0.005
-LONGEST_HOLD_S: Final = 0.16
+SOON_S: Final = 0.005
+# An agent that writes faster than can be packed is told when it may go on. Should nobody tell it:
+HELD_AT_MOST_S: Final = 0.5
 
 Trouble = Callable[[str | None], None]
 
@@ -57,7 +57,6 @@ class Drain:
         "_ends",
         "_fd",
         "_gone",
-        "_hold_s",
         "_loop",
         "_retry",
         "_trouble",
@@ -69,7 +68,6 @@ class Drain:
         self._loop = asyncio.get_running_loop()
         self._fd = -1
         self._gone = False
-        self._hold_s = 0.0
         self._away: Future[int] | None = None  # in a mover's hands
         self._retry: asyncio.TimerHandle | None = None
         self._watch()
@@ -119,10 +117,9 @@ class Drain:
             return False
         fate = self._capture.fate(self._attempt)
         if fate is Fate.HOLD:
-            self._hold_s = min(max(HOLD_S, 2 * self._hold_s), LONGEST_HOLD_S)
-            self._pause(self._hold_s)
+            self._pause(HELD_AT_MOST_S)
+            self._capture.when_free(self._attempt, self._tell_loop_to_go_on)
             return False
-        self._hold_s = 0.0
         if fate is Fate.DISCARD:
             discard(self._fd, self._capture, self._attempt)
             return True
@@ -142,7 +139,10 @@ class Drain:
             self._loop.call_soon_threadsafe(self._come_back, away)
 
     def _come_back(self, away: Future[int]) -> None:
-        if self._away is away and self._settle(away):
+        if self._away is not away or not self._settle(away):
+            return
+        # A pipe that is full again goes back at once: in the movers' row it is behind the others.
+        if waiting_bytes(self._fd) <= AT_ONCE_BYTES or self._move():
             self._loop.add_reader(self._fd, self._move)
 
     def _settle(self, away: Future[int]) -> bool:
@@ -158,11 +158,21 @@ class Drain:
                 self._capture.refused(self._attempt)
             self._trouble(f"output cannot be kept: {error.strerror} ({self._ends.file})")
             stays = self._capture.fate(self._attempt) is Fate.KEEP
-            self._pause(RETRY_S if stays else HOLD_S)
+            self._pause(RETRY_S if stays else SOON_S)
             return False
         self._capture.moved(self._attempt, size)
         self._trouble(None)
         return True
+
+    def _tell_loop_to_go_on(self) -> None:
+        """From a packer's thread."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._go_on)
+
+    def _go_on(self) -> None:
+        if self._retry is not None and not self._gone:
+            self._retry.cancel()
+            self._watch()
 
     def _pause(self, seconds: float) -> None:
         if self._fd >= 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from typing import Final
 
 from paddock.core.run import Attempt
@@ -37,6 +38,8 @@ class KeepAll:
 
     def fate(self, attempt: Attempt) -> Fate:  # noqa: ARG002
         return Fate.KEEP
+
+    def when_free(self, attempt: Attempt, then: Callable[[], None]) -> None: ...
 
     def moved(self, attempt: Attempt, size_bytes: int) -> None: ...
 

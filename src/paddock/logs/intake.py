@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +46,6 @@ class Inlet:
     size: int  # of the live file
     born_at: float  # of its first byte
     gap: Part | None = None  # that grows while the disk is too full
-    is_full: bool = False  # to be rotated
     origin: int | None = None  # where the attempt begins in the stream of its run, once known
     try_at: int = 0  # of a file that could not be rotated: the size at which to try again
     is_held: bool = False
@@ -106,14 +105,17 @@ class Intake:
         inlet = self._inlet(attempt)  # before anything is moved: what lies there is older
         if self.free_room.is_low():
             return Fate.DISCARD
-        # While one part waits to be packed and the next is full, its agent waits, and nobody else.
-        if inlet is not None and inlet.is_full and self._packing.waiting(attempt.run):
+        # While one part is packed and the next lies ready for it, its agent waits, and nobody else.
+        if inlet is not None and self._packing.is_behind(attempt.run):
             self.counted.held += not inlet.is_held
             inlet.is_held = True
             return Fate.HOLD
         if inlet is not None:
             inlet.is_held = False
         return Fate.KEEP
+
+    def when_free(self, attempt: Attempt, then: Callable[[], None]) -> None:
+        self._packing.when_free(attempt.run, then)
 
     def moved(self, attempt: Attempt, size_bytes: int) -> None:
         is_first = attempt not in self._inlets  # `fate` found nothing: all of it is new
@@ -131,8 +133,7 @@ class Intake:
         self.free_room.took(size_bytes - inlet.size)
         self.counted.written_bytes += size_bytes - inlet.size
         inlet.size = size_bytes
-        inlet.is_full = size_bytes >= max(self._limit(attempt.run, inlet, now), inlet.try_at)
-        if inlet.is_full and not self._packing.waiting(attempt.run):
+        if size_bytes >= max(self._limit(attempt.run, inlet, now), inlet.try_at):
             self._rotate(attempt, inlet)
         self.bells.ring(attempt.run)
 
@@ -199,7 +200,10 @@ class Intake:
         inlet = self._inlets.get(attempt)
         return None if inlet is None else (inlet.base + inlet.size, inlet.marker.written_at)
 
-    def tidy_soon(self, run: str) -> None:
+    def tidy_soon(self, run: str, waiting: Iterable[str] = ()) -> None:
+        """`waiting`: names of parts that another daemon left."""
+        for name in waiting:
+            self._tidier.sync_soon(self._directory / run, name)
         self._packing.ask(run)
 
     def settle(self) -> None:
@@ -208,6 +212,7 @@ class Intake:
 
     def close(self) -> None:
         self._packing.close()
+        self._tidier.close()
 
     def _leave(self, attempt: Attempt) -> None:
         """How it was to be kept, unless a later attempt or a packer still goes by it: a run is
@@ -248,12 +253,12 @@ class Intake:
         except OSError as error:
             log.warning("the output of %s goes on in one file: %s", attempt.run, error)
             part = None
-        inlet.is_full = False
         if part is None:
             inlet.try_at = 2 * inlet.size
             return False
         self.counted.rotated += 1
         inlet.base, inlet.size, inlet.gap, inlet.try_at = part.end, 0, None, 0
+        self._tidier.sync_soon(inlet.directory, part.name)
         self._packing.ask(attempt.run, waiting=1)
         return True
 

@@ -17,12 +17,13 @@ from typing import Final, TypeVar
 
 from paddock.core.run import Attempt
 
+from .aside import Aside
 from .bells import Bell
 from .intake import PACKERS, Intake
 from .names import HALF, SAFE_RUN, Kind, live_name, parsed, times_name
 from .packing import Unpacker
 from .shelf import BLOCK_BYTES, Missing, Piece, Shelf, Vanished, open_directory, opened, read_live
-from .tidying import Step, Tidier
+from .tidying import Step, Tidier, no_step
 from .times import records, since
 from .turns import Turns
 
@@ -42,14 +43,14 @@ class OutputStore:
         directory: Path,
         *,
         packers: int = PACKERS,
-        step: Step | None = None,
+        step: Step = no_step,
         now: Callable[[], float] = time.time,
     ) -> None:
         """`packers`: threads that pack; with none it is done at once. `step`: see `Tidier`."""
         self._directory = directory
         self._turns = Turns()
         self._unpacker = Unpacker()
-        tidier = Tidier(self._turns) if step is None else Tidier(self._turns, step)
+        tidier = Tidier(self._turns, Aside(at_once=packers == 0), step)
         self.intake = Intake(directory, tidier, turns=self._turns, packers=packers, now=now)
 
     def runs(self) -> list[str]:
@@ -176,8 +177,9 @@ class OutputStore:
         for run in self.runs():
             with suppress(OSError), opened(self._directory / run) as handle:
                 names = [] if handle is None else os.listdir(handle)  # noqa: PTH208
-                if any(_is_unfinished(name) for name in names):
-                    self.intake.tidy_soon(run)
+                waiting = [name for name in names if _waits(name)]
+                if waiting or any(name.startswith(HALF) for name in names):
+                    self.intake.tidy_soon(run, waiting)
 
     def notices(self) -> tuple[str, ...]:
         """What whoever looks at the daemon should know, also while nobody writes."""
@@ -238,6 +240,6 @@ def _since(shelf: Shelf, at: float) -> int:
     return shelf.size
 
 
-def _is_unfinished(name: str) -> bool:
+def _waits(name: str) -> bool:
     part = parsed(name)
-    return name.startswith(HALF) or (part is not None and part.kind is Kind.WAITING)
+    return part is not None and part.kind is Kind.WAITING

@@ -6,6 +6,10 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+# Of a run: one is being packed and the next lies ready, so that its packer never waits for it.
+MOST_WAITING: Final = 2
 
 log = logging.getLogger("paddock.logs")
 
@@ -18,12 +22,22 @@ class Packing:
         self._lock = threading.Condition()
         self._pool: ThreadPoolExecutor | None = None
         self._waiting: dict[str, int] = {}
+        self._then: dict[str, set[Callable[[], None]]] = {}
         self._again: set[str] = set()
         self._busy: set[str] = set()
         self._closed = False
 
-    def waiting(self, run: str) -> int:
-        return self._waiting.get(run, 0)
+    def is_behind(self, run: str) -> bool:
+        """Then whoever writes waits, until some of it is packed."""
+        return self._waiting.get(run, 0) >= MOST_WAITING
+
+    def when_free(self, run: str, then: Callable[[], None]) -> None:
+        """Called once it is not behind: at once, or in a packer's thread."""
+        with self._lock:
+            if self.is_behind(run):
+                self._then.setdefault(run, set()).add(then)
+                return
+        then()
 
     def is_at(self, run: str) -> bool:
         with self._lock:
@@ -46,15 +60,7 @@ class Packing:
             self._pool.submit(self._work, run)
 
     def _work(self, run: str) -> None:
-        while True:
-            with self._lock:
-                if run not in self._again or self._closed:
-                    # Also after a failure: an agent does not wait for what does not come.
-                    self._waiting.pop(run, None)
-                    self._busy.discard(run)
-                    self._lock.notify_all()
-                    return
-                self._again.discard(run)
+        while (taken := self._taken(run)) is not None:
             try:
                 well = self._do(run)
             except Exception as error:  # noqa: BLE001 - one run's files, not all packing
@@ -62,6 +68,26 @@ class Packing:
             else:
                 if not well:
                     log.warning("the output of %s could not be packed; it stays as it is", run)
+            self._done(run, taken)
+
+    def _taken(self, run: str) -> int | None:
+        """So many parts wait now; None: there is nothing to do any more."""
+        with self._lock:
+            if run in self._again and not self._closed:
+                self._again.discard(run)
+                return self._waiting.get(run, 0)
+            self._waiting.pop(run, None)
+            self._busy.discard(run)
+            self._lock.notify_all()
+            return None
+
+    def _done(self, run: str, taken: int) -> None:
+        """Also after a failure: an agent does not wait for what does not come."""
+        with self._lock:
+            self._waiting[run] = self._waiting.get(run, 0) - taken
+            ready = set() if self.is_behind(run) else self._then.pop(run, set())
+        for then in ready:
+            then()
 
     def settle(self) -> None:
         with self._lock:

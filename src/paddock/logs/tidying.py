@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from . import names
+from .aside import Aside
 from .keeping import Keeping
 from .names import HALF, Kind, Part
 from .packing import MEMBER_BYTES, pack
@@ -27,16 +28,20 @@ _NEW: Final = _WRITE | os.O_CREAT | os.O_EXCL
 Step = Callable[[str], None]
 
 
-def _no_step(name: str) -> None:
+def no_step(name: str) -> None:
     """Called before each system call that changes something: a test may end the world here."""
 
 
 class Tidier:
     """Of one directory with all runs. `step` is told what is about to be done."""
 
-    def __init__(self, turns: Turns, step: Step = _no_step) -> None:
-        self._turns = turns
+    def __init__(self, turns: Turns, aside: Aside, step: Step = no_step) -> None:
+        self._turns, self._aside = turns, aside
         self._step = step
+
+    def close(self) -> None:
+        """After those who rotate and tidy."""
+        self._aside.close()
 
     # -- rotating -------------------------------------------------------------------------
 
@@ -66,6 +71,25 @@ class Tidier:
                 self._rename(handle, directory.name, before.name, after.name)
                 return
             self._make_gap(handle, directory.name, after)
+
+    def sync_soon(self, directory: Path, name: str) -> None:
+        """Packing may take its turn, and power fail before: what was rotated is put on the disk as
+        it is, under its name, while it waits or is packed."""
+        self._aside.sync(directory.name, lambda: self._make_sure_of(directory, name))
+
+    def _make_sure_of(self, directory: Path, name: str) -> None:
+        """What is gone was packed meanwhile, and that is on the disk."""
+        with opened(directory) as handle, suppress(FileNotFoundError):
+            if handle is None:
+                return
+            source = os.open(name, READ, dir_fd=handle)
+            try:
+                self._step("fsync rotated")
+                os.fsync(source)
+            finally:
+                os.close(source)
+            self._step("fsync directory")
+            os.fsync(handle)
 
     # -- tidying --------------------------------------------------------------------------
 
@@ -99,6 +123,7 @@ class Tidier:
         well = True
         for part in work.parts():
             if part.kind is Kind.WAITING:
+                work.tried.add((part.attempt, part.start))
                 try:
                     self._pack(work, self._as_it_is(work, part))
                 except FileNotFoundError:
@@ -128,42 +153,39 @@ class Tidier:
         handle, half = work.handle, f"{HALF}{part.name}.gz"
         source = os.open(part.name, READ, dir_fd=handle)
         try:
-            self._make_sure_of(source, handle)
-            self._step("open")
-            target = os.open(half, _NEW, 0o600, dir_fd=handle)
-            try:
-                self._step("write")
-                _, lines = pack(source, target, part.size)
-                facts = os.fstat(source)
-                os.utime(target, ns=(facts.st_atime_ns, facts.st_mtime_ns))
-                self._step("fsync")
-                os.fsync(target)
-            except OSError:
-                with suppress(OSError):
-                    os.unlink(half, dir_fd=handle)
-                raise
-            finally:
-                os.close(target)
+            lines = self._write_packed(handle, half, source, part.size)
+            self._rename(handle, work.run, half, names.packed(part, lines).name)
+            self._step("fsync directory")
+            os.fsync(handle)
+            self._unlink(work, part.name)
         finally:
-            os.close(source)
-        self._rename(handle, work.run, half, names.packed(part, lines).name)
-        self._step("fsync directory")
-        os.fsync(handle)
-        self._unlink(work, part.name)
+            self._aside.let_go(source)
 
-    def _make_sure_of(self, source: int, handle: int) -> None:
-        """Packing may take its turn, and power fail before: what was rotated is on the disk first,
-        under its name. Here, because whoever moves the bytes must not wait for a disk."""
-        self._step("fsync rotated")
-        os.fsync(source)
-        self._step("fsync directory")
-        os.fsync(handle)
+    def _write_packed(self, handle: int, half: str, source: int, size: int) -> int:
+        """How many lines are in it. Of one that could not be written nothing stays."""
+        self._step("open")
+        target = os.open(half, _NEW, 0o600, dir_fd=handle)
+        try:
+            self._step("write")
+            _, lines = pack(source, target, size)
+            facts = os.fstat(source)
+            os.utime(target, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+            self._step("fsync")
+            os.fsync(target)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(half, dir_fd=handle)
+            raise
+        finally:
+            os.close(target)
+        return lines
 
     # -- letting go -----------------------------------------------------------------------
 
     def _let_go(self, work: _Work, keeping: Keeping) -> None:
-        """The oldest first; never the newest, nor the live file of the newest attempt."""
-        rotated = [part for part in work.parts() if part.kind is not Kind.GAP]
+        """The oldest first; never the newest, nor the live file of the newest attempt, nor what was
+        rotated meanwhile: that counts when it is packed, and ten times less."""
+        rotated = [part for part in work.settled() if part.kind is not Kind.GAP]
         for part in rotated[: -keeping.files]:
             self._drop(work, part)
         newest = max((part.size for part in rotated), default=0)
@@ -237,6 +259,7 @@ class _Work:
 
     def __init__(self, handle: int, run: str) -> None:
         self.handle, self.run = handle, run
+        self.tried: set[tuple[int, int]] = set()  # attempt and start of what was to be packed
 
     def listed(self) -> list[str]:
         return os.listdir(self.handle)  # noqa: PTH208
@@ -249,11 +272,18 @@ class _Work:
     def parts(self) -> list[Part]:
         return names.in_order(self.rotated())
 
+    def settled(self) -> list[Part]:
+        """Without those that have their turn next."""
+        return [part for part in self.parts() if not self._is_next(part)]
+
+    def _is_next(self, part: Part) -> bool:
+        return part.kind is Kind.WAITING and (part.attempt, part.start) not in self.tried
+
     def kept(self) -> list[Part]:
-        """Rotated ones, and the files of attempts that came before the newest."""
+        """Settled ones, and the files of attempts that came before the newest."""
         found = [part for name in self.listed() if (part := names.parsed(name))]
         newest = max((part.attempt for part in found), default=0)
-        kept = [part for part in names.in_order(found) if part.kind is not Kind.GAP]
+        kept = [part for part in self.settled() if part.kind is not Kind.GAP]
         for part in found:
             if part.kind is Kind.LIVE and part.attempt < newest:
                 start = _base(self.handle, part.attempt)

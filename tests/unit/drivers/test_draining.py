@@ -18,9 +18,10 @@ from paddock.drivers.container import drain as container
 from paddock.drivers.draining import Drain, Ends
 from paddock.drivers.local import drain as local
 from paddock.drivers.local.keeper.output import open_fifo
-from paddock.drivers.pouring import KEEP_ALL
+from paddock.drivers.pouring import KEEP_ALL, KeepAll
 from paddock.logs.keeping import Keeping
 from paddock.logs.output import OutputStore
+from paddock.ports import Fate
 
 A = Attempt("run", 1)
 Make = Callable[[Path, OutputStore], Drain]
@@ -76,6 +77,68 @@ def test_a_flood_comes_through_whole_and_rotated(tmp_path: Path, make: Make) -> 
             found += piece
         assert found == data
         assert len(list((tmp_path / "output/run").glob("agent_flood_*.log.gz"))) > 1
+
+    asyncio.run(scenario())
+
+
+def test_a_flood_that_is_held_goes_on_when_it_is_told_and_what_goes_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not when it looks again: that is for the day on which nobody tells it."""
+    monkeypatch.setattr(draining, "HELD_AT_MOST_S", 60.0)
+    data = b"".join(b"line %d\n" % n for n in range(400_000))
+
+    async def scenario() -> None:
+        os.mkfifo(tmp_path / "fifo")
+        store = OutputStore(tmp_path / "output", packers=1)
+        store.intake.about("run", "x", Keeping(buffer_bytes=1 << 17, total_bytes=1 << 18, files=2))
+        drain = of_local(tmp_path, store)
+        thread = written_in_a_thread(f"{tmp_path}/fifo", data)
+        await until(lambda: not thread.is_alive())
+        await until(drain.empty)
+        drain.close()
+        store.intake.settle()
+        store.close()
+        assert store.intake.counted.held > 1
+        first = store.piece("run", 0, 1 << 20)
+        found, at = b"", first.at
+        while piece := store.read("run", at + len(found), 1 << 20):
+            found += piece
+        lost = data.removesuffix(found)
+        assert len(lost) < len(data) and first.at == len(lost)
+        assert store.missing("run") == (len(lost), lost.count(b"\n"))
+
+    asyncio.run(scenario())
+
+
+def test_after_its_end_whoever_is_told_to_go_on_opens_nothing(tmp_path: Path) -> None:
+    told: list[Callable[[], None]] = []
+
+    class Behind(KeepAll):
+        def fate(self, attempt: Attempt) -> Fate:  # noqa: ARG002
+            return Fate.HOLD
+
+        def when_free(self, attempt: Attempt, then: Callable[[], None]) -> None:  # noqa: ARG002
+            told.append(then)
+
+    async def scenario() -> None:
+        os.mkfifo(tmp_path / "fifo")
+        opened: list[int] = []
+
+        def opening() -> int:
+            opened.append(open_fifo(f"{tmp_path}/fifo"))
+            return opened[-1]
+
+        ends = Ends(opening, lambda *_: pytest.fail("it is held"), "file")
+        drain = Drain(ends, lambda _: None, attempt=A, capture=Behind())
+        os.write(opened[0], b"x")
+        assert not drain.empty()
+        drain.close()
+        [go_on] = told
+        go_on()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert len(opened) == 1
 
     asyncio.run(scenario())
 

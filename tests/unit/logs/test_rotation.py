@@ -267,30 +267,3 @@ def test_the_quick_look_of_a_follower_sees_what_the_thorough_one_does(tmp_path: 
         if chance.random() < 0.2:
             at = max(0, at - chance.randrange(400))
     assert at == store.size(RUN) or store.fresh(RUN, at, 50).data
-
-
-def test_what_was_rotated_is_on_the_disk_before_it_is_packed_and_nobody_waits_for_that(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Power may fail before the packer has its turn."""
-    synced: list[tuple[int, list[str], str]] = []
-    sync = os.fsync
-
-    def noting(descriptor: int) -> None:
-        names = [path.name for path in (tmp_path / RUN).iterdir()]
-        synced.append((os.fstat(descriptor).st_ino, names, threading.current_thread().name))
-        sync(descriptor)
-
-    store = a_store(tmp_path, Keeping(buffer_bytes=100, total_bytes=1000), packers=1)
-    store.append(A, b"x" * 50)
-    live = (tmp_path / RUN / "1.log").stat().st_ino
-    monkeypatch.setattr(os, "fsync", noting)
-    store.append(A, b"x" * 50)
-    store.intake.settle()
-    store.close()
-    file, directory = synced[0], synced[1]
-    assert file[0] == live and directory[0] == (tmp_path / RUN).stat().st_ino
-    for _, names, thread in (file, directory):
-        assert thread.startswith("pack")
-        assert not any(name.endswith(".gz") for name in names), "nothing of it is packed yet"
-        assert any(name.startswith("agent_review_") for name in names)
