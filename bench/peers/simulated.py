@@ -1,9 +1,9 @@
 """paddock's part of the race on a virtual clock: many seeds and risks in a minute, no noise.
 
-`python bench/peers/simulated.py`. The very scheduler, agents whose bursts grow at 2 GB/s as
-touching does, looks as the daemon makes them, but none sooner than 100 ms. What it shows is how
-much risk the hold of bursts can bear: the ratio to the clairvoyant scheduler, and who was killed or
-stopped.
+`python bench/peers/simulated.py [--noise [FIRST LAST]]`. The very scheduler, agents whose bursts
+grow at 2 GB/s as touching does, looks as the daemon makes them, but none sooner than 100 ms. What
+it shows is how much risk the hold of bursts can bear: the ratio to the clairvoyant scheduler, and
+who was killed or stopped. With `--noise`: likewise where looks are late and memory is slow.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ LADDER = LadderPolicy(skip_low=80, queue=94, preempt=95, emergency=96)
 class Watched(World):
     """The nearer the last step is, the sooner it is looked at again, as by the daemon."""
 
+    shortest_look_s = SHORTEST_LOOK_S
+
     def _tick(self) -> None:
         super()._tick()
         machine, fleet = self.machine, self.fleet
@@ -41,12 +43,12 @@ class Watched(World):
         at_once, ladder = bursts_at_once(fleet), fleet.policy.ladder
         soon_s = next_look_s(left, machine.total_bytes, at_once=at_once, ladder=ladder)
         soon_s = 0.0 if waits_for_a_look(fleet) else soon_s
-        self._tick_at = self.now + max(SHORTEST_LOOK_S, soon_s)
+        self._tick_at = self.now + max(self.shortest_look_s, soon_s)
 
 
-def grown(trace: Trace) -> Trace:
+def grown(trace: Trace, bytes_per_s: float = GROWTH_BYTES_PER_S) -> Trace:
     """The same life, with bursts that take their time to grow."""
-    most, held = int(GROWTH_BYTES_PER_S * STEP_S), 0
+    most, held = int(bytes_per_s * STEP_S), 0
     phases: list[tuple[float, int, float]] = []
     for duration_s, level, cpus in trace.phases:
         while level - held > most:
@@ -88,7 +90,28 @@ def raced(*, seed: int, risk: float, warm: bool) -> Tally:
     return world(lives(many=60, seed=seed), policy, yesterday).run()
 
 
-def main() -> int:
+def with_noise(seeds: range) -> None:
+    from noise import NOISES, disturbed
+
+    best = {seed: at_best(plans(many=60, seed=seed), 8 * GIB)["clairvoyant_s"] for seed in seeds}
+    for name, noise in NOISES.items():
+        found = {seed: disturbed(noise, seed=seed, day=seed + 100) for seed in seeds}
+        ratios = [one.makespan_s / best[seed] for seed, one in found.items()]
+        killed = sum(one.oom_kills for one in found.values())
+        stopped = sum(one.preemptions for one in found.values())
+        mean = sum(ratios) / len(ratios)
+        print(
+            f"{name:<15} {min(ratios):5.2f} to {max(ratios):4.2f}, {mean:5.3f} on average; "
+            f"{killed} killed, {stopped} stopped of {60 * len(seeds)}",
+            flush=True,
+        )
+
+
+def main(words: list[str]) -> int:
+    if words[:1] == ["--noise"]:
+        first, last = map(int, words[1:] or (1, 12))
+        with_noise(range(first, last + 1))
+        return 0
     best = {seed: at_best(plans(many=60, seed=seed), 8 * GIB) for seed in SEEDS}
     fixed = [one["best_number_s"] / one["clairvoyant_s"] for one in best.values()]
     print(f"the best fixed number, found afterwards: {min(fixed):.2f} to {max(fixed):.2f} ×")
@@ -109,4 +132,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from .policy import Policy, SizingPolicy
 from .pressure import emergency_bytes
 from .sizing import NOTHING, Known, Moments, quantile
+from .stride import Stride
 from .units import MIB
 
 A_LITTLE: Final = 16 * MIB  # between two looks anybody may take so much and is not in a burst
@@ -74,6 +75,7 @@ class Demand:
     def __init__(self, policy: SizingPolicy) -> None:
         self.sums = Sums()
         self.policy = policy
+        self.stride = Stride()
         self._held: dict[str, _Held] = {}
         self._members: dict[str, set[str]] = {}
         self._known: dict[str, Known] = {}  # groups with evidence
@@ -117,6 +119,7 @@ class Demand:
         before = held.fixed_bytes
         grown = used_bytes - held.used_bytes
         self._at, self._resting = at, 0
+        self.stride.grew(grown)
         if grown > A_LITTLE:
             if held.grew_at < at - A_PAUSE_S:
                 held.grew_from_bytes = held.used_bytes
@@ -197,6 +200,10 @@ class Demand:
     def grew_at(self, run: str) -> float:
         return self._held[run].grew_at
 
+    def stood_still(self, run: str, pause_s: float) -> None:
+        """Who was frozen while it grew still grows when it goes on."""
+        self._held[run].grew_at += pause_s
+
     @property
     def expected_bytes(self) -> int:
         return self.sums.fixed_bytes + int(max(self.modelled_bytes(), self.sums.learned_used_bytes))
@@ -210,6 +217,12 @@ class Demand:
         grown, high = (known.grown_bytes, known.typical_bytes) if known else (0.0, 0.0)
         lately = held.grew_at >= at - A_BURST_S
         return lately and (held.grew_from_bytes >= grown or held.used_bytes > high)
+
+    def grows_up(self, run: str) -> bool:
+        """It uses not half of what such attempts use: it has yet to take the rest."""
+        held = self._held[run]
+        known = self._model_of(held)
+        return known is not None and held.used_bytes < known.middle_bytes / 2
 
     def resting_bytes(self, *others: _Held) -> int:
         """What all will use when nobody is in a burst and those who grow up have done so."""

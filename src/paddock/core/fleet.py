@@ -52,6 +52,7 @@ class Fleet:
         self.host: Host | None = None
         self.ladder = Ladder()
         self.pace = Pace()
+        self.spare_starts = 0  # how many may start before the next look, where bursts take turns
         self.round: Round | None = None
         self.runs: dict[str, Run] = {}
         self.live: dict[str, float] = {}  # run → since when it uses what it uses
@@ -150,6 +151,7 @@ class Fleet:
         """As many more than at the last look at the host as may be, before they are seen."""
         sizing = self.policy.sizing
         growth = max(sizing.overcommit_growth_least, int(sizing.overcommit_growth * self.here))
+        growth = min(growth, self.spare_starts) if self.takes_turns else growth
         return self.here >= self._here_at_look + growth
 
     def _slow(self) -> bool:

@@ -23,7 +23,8 @@ def freeze(fleet: Fleet, run: Run, *, by: Frozen, because: str = "", briefly: bo
 
 
 def thaw(fleet: Fleet, run: Run) -> None:
-    """Its timers move on by the time it stood still."""
+    """Its timers move on by the time it stood still. Where bursts take turns so does when it was
+    seen to grow: it goes on with that."""
     state = run.state
     if not isinstance(state, Running) or state.frozen is None:
         return
@@ -36,5 +37,7 @@ def thaw(fleet: Fleet, run: Run) -> None:
         soft_at=None if state.soft_at is None else state.soft_at + pause_s,
         hard_at=None if state.hard_at is None else state.hard_at + pause_s,
     )
+    if fleet.takes_turns:
+        fleet.demand.stood_still(run.id, pause_s)
     fleet.move(run, thawed, f"thawed after {format_duration(pause_s)}")
     fleet.actions.append(ThawAttempt(run.attempt))

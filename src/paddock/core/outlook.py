@@ -32,12 +32,17 @@ class Outlook:
     def back_soon(self, fleet: Living) -> int:
         """What can be counted on to come back within a burst's time."""
         if self._kept is None or self._kept[0] != fleet.now:
-            self._kept = (fleet.now, int(fleet.demand.at_rest(_ending(fleet))))
+            self._kept = (fleet.now, back_within(fleet, A_BURST_S))
         return self._kept[1]
 
 
-def _ending(fleet: Living) -> Iterator[tuple[str, float]]:
-    """Who works on, and how likely it is that it ends within a burst's time."""
+def back_within(fleet: Living, within_s: float) -> int:
+    """What is likely to come back in that time, on average."""
+    return int(fleet.demand.at_rest(_ending(fleet, within_s)))
+
+
+def _ending(fleet: Living, within_s: float) -> Iterator[tuple[str, float]]:
+    """Who works on, and how likely it is that it ends in that time."""
     durations: dict[str, Sequence[float]] = {}
     for run in fleet.live_runs():
         state, name = run.state, run.spec.group
@@ -45,7 +50,7 @@ def _ending(fleet: Living) -> Iterator[tuple[str, float]]:
             if name not in durations:
                 durations[name] = sorted(fleet.groups[name].durations_s)
             worked_s = fleet.now - state.since_at - state.paused_s
-            yield run.id, likelihood(durations[name], worked_s, within_s=A_BURST_S)
+            yield run.id, likelihood(durations[name], worked_s, within_s=within_s)
 
 
 def likelihood(durations_s: Sequence[float], worked_s: float, *, within_s: float) -> float:

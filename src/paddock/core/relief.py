@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Sequence
 
 from .fleet import Fleet
 from .freezing import freeze, thaw
+from .holding import here, hold
 from .lifecycle import preempt, stop
 from .preemption import as_candidate, leaving
 from .pressure import Round, Rung, emergency_bytes, has_eased, rung_of
 from .run import Frozen, Outcome, Priority, Run, Running, Starting, StopPhase, Stopping
-from .units import MIB
 from .victims import Bytes, Candidate, because, choose
-
-A_LOOK: Final = 192 * MIB  # what a burst takes between two looks: 2 GB/s for 100 ms
-A_MOMENT_S: Final = 0.35  # a few looks: who took something in it still grows
-CRITICAL, BURSTS, GROWS, RESTS = range(4)  # in the order in which they go on
-WAITS: Final = "agents in a burst take turns"
-STEADY: Final = 16  # a sixteenth of its limit is how much less who goes on counts with
 
 
 def relieve(fleet: Fleet) -> None:
@@ -26,13 +19,29 @@ def relieve(fleet: Fleet) -> None:
     host = fleet.host
     if host is None or host.used_percent is None or host.available_bytes is None:
         return  # nobody is killed on a guess
-    if fleet.ladder.rung is Rung.EMERGENCY:
+    if fleet.ladder.rung is Rung.EMERGENCY and not _may_wait(fleet):
         _emergency(fleet)
     elif fleet.ladder.rung < Rung.PREEMPT or has_eased(host, fleet.policy.ladder):
         # With the second only the step's dwell is left, for those who would start.
         (_take_turns if fleet.takes_turns else _all_clear)(fleet)
     else:
         _preempt(fleet)
+
+
+def _may_wait(fleet: Fleet) -> bool:
+    """Bursts that take turns come to the last step by themselves, and standing still ends that: who
+    rests gives back at its end. Killed is who does not, or what grows on although all stand still.
+    """
+    host, policy = fleet.host, fleet.policy.ladder
+    assert host is not None and host.available_bytes is not None
+    if not fleet.takes_turns:
+        return False
+    if rung_of(host, policy) < Rung.EMERGENCY:
+        return True  # only the step's dwell is left
+    if host.available_bytes < emergency_bytes(host.total_bytes, policy) // 2:
+        return False
+    current = fleet.round
+    return current is None or (not current.kill and fleet.now < current.give_up_at)
 
 
 def _all_clear(fleet: Fleet) -> None:
@@ -44,7 +53,7 @@ def _all_clear(fleet: Fleet) -> None:
 def _take_turns(fleet: Fleet) -> None:
     """A second burst is held as soon as it would take the way of the first, and not at the step:
     until then several have begun, and none of them gives back what it has."""
-    _hold(fleet, give_up_at=fleet.now + fleet.policy.ladder.freeze_round_s)
+    hold(fleet, give_up_at=fleet.now + fleet.policy.ladder.freeze_round_s)
     if fleet.round is not None and not fleet.round.victims:
         fleet.round = None
 
@@ -70,19 +79,20 @@ def _begin(fleet: Fleet) -> None:
 
 def _is_over(fleet: Fleet, current: Round) -> bool:
     """Standing still that helps may last while bursts go by; nobody stands still for ever. Where
-    nobody goes on, nothing goes by."""
+    nobody goes on, nothing goes by. Where bursts take turns the step is no reason to stop anybody
+    while somebody goes on, who gives back at its end."""
     assert fleet.host is not None
     policy = fleet.policy.ladder
     if fleet.now < current.give_up_at or leaving(fleet):
         return False
-    goes_on = any(isinstance(run.state, Running) and not run.state.frozen for run in _here(fleet))
-    helps = goes_on and rung_of(fleet.host, policy) < Rung.PREEMPT
+    goes_on = any(isinstance(run.state, Running) and not run.state.frozen for run in here(fleet))
+    helps = goes_on and (fleet.takes_turns or rung_of(fleet.host, policy) < Rung.PREEMPT)
     return not helps or fleet.now >= current.give_up_at + policy.longest_hold_s
 
 
 def _let_stand(fleet: Fleet, *, give_up_at: float) -> None:
     if fleet.overcommitted:
-        _hold(fleet, give_up_at=give_up_at)
+        hold(fleet, give_up_at=give_up_at)
         return
     chosen = {each.run for each in choose(_stoppable(fleet), Bytes(_over_the_step(fleet)))}
     for run in [run for run in fleet.pressed if run not in chosen]:
@@ -92,105 +102,10 @@ def _let_stand(fleet: Fleet, *, give_up_at: float) -> None:
         freeze(fleet, fleet.runs[run], by=Frozen.BY_PRESSURE, because=fleet.ladder.because)
 
 
-def _hold(fleet: Fleet, *, give_up_at: float) -> None:
-    """Bursts wait for each other: whoever is deepest in one must be able to go to its wall.
-
-    As a banker lends: it needs least to be through, gives all of it back, and then the next is the
-    deepest. The others who grow go on too, as long as what they take until the next look leaves
-    it that. Those who rest go on as long as one of them who begins a burst would be seen in time.
-    The critical always go on.
-    """
-    assert fleet.host is not None and fleet.host.available_bytes is not None
-    floor = emergency_bytes(fleet.host.total_bytes, fleet.policy.ladder)
-    left_of_wall = fleet.policy.wall_bytes - fleet.demand.sums.used_bytes
-    room = spare = min(left_of_wall, fleet.host.available_bytes - floor)
-    # Where bursts take turns memory is near its end more often: two may begin in the same look.
-    enough = (3 if fleet.takes_turns else 2) * A_LOOK
-    go_on, held, resting = list[Run](), list[Run](), list[Run]()
-    claims = sorted(_claims(fleet), key=lambda claim: claim[:2])
-    deepest = next((run for kind, _, run in claims if kind == BURSTS), None)
-    for kind, left, run in claims:
-        if kind == RESTS:
-            resting.append(run)
-        elif kind == CRITICAL or run is deepest:
-            may = kind == CRITICAL or left <= room or room >= enough
-            (go_on if may else held).append(run)
-            spare -= left
-        else:
-            (go_on if spare >= enough else held).append(run)
-            spare -= A_LOOK
-    if room < enough - A_LOOK:
-        few = _few(fleet, resting, all_but_one=room < A_LOOK, besides=len(go_on))
-        held, resting = held + resting[few:], resting[:few]
-    go_on += resting
-    below = fleet.ladder.rung < Rung.PREEMPT
-    if below and not go_on:
-        go_on, held = held[:1], held[1:]  # to the step, at which somebody gives way
-    for run in go_on:
-        thaw(fleet, run)
-    fleet.round = Round(tuple(run.id for run in held), give_up_at=give_up_at, hold=True)
-    why = WAITS if below else fleet.ladder.because
-    for run in held:
-        freeze(fleet, run, by=Frozen.BY_PRESSURE, because=why, briefly=below)
-
-
-def _few(fleet: Fleet, resting: list[Run], *, all_but_one: bool, besides: int) -> int:
-    """How many of those who rest go on where little is left; these come first afterwards.
-
-    One alone hardly ever begins a burst just now, and somebody must come to an end.
-    """
-    resting.sort(key=lambda run: (not _on_top(fleet, run), run.state.since_at))
-    alone = 0 if besides else 1
-    return alone if all_but_one else max(alone, 2 * len(resting) // 3)
-
-
-def _claims(fleet: Fleet) -> Iterator[tuple[int, int, Run]]:
-    """What each that runs does, and how much it could still take. Who goes on in a hold counts with
-    a little less, so that two who are alike do not take turns with every look."""
-    is_held = fleet.round is not None and fleet.round.hold
-    for run in _here(fleet):
-        if isinstance(run.state, Running) and run.state.frozen is not Frozen.BY_USER:
-            limit = run.state.hold.limit_bytes
-            left = limit - fleet.demand.used_by(run.id)
-            if is_held and run.id not in fleet.pressed:
-                left -= limit // STEADY
-            yield _does(fleet, run), max(0, left), run
-
-
-def _does(fleet: Fleet, run: Run) -> int:
-    """As it is, or was when it was frozen."""
-    assert isinstance(run.state, Running)
-    seen_at = run.state.frozen_at if run.state.frozen else fleet.now
-    if run.priority is Priority.CRITICAL or (fleet.takes_turns and _stood_long(fleet, run.state)):
-        return CRITICAL
-    grows = fleet.demand.grew_at(run.id) >= seen_at - A_MOMENT_S
-    if fleet.demand.in_a_burst(run.id, at=seen_at) and (grows or not fleet.takes_turns):
-        return BURSTS
-    return GROWS if grows else RESTS
-
-
-def _stood_long(fleet: Fleet, state: Running) -> bool:
-    """Where no step is reached nobody is stopped for it: so its turn comes without that."""
-    still_s = fleet.now - state.frozen_at if state.frozen else 0.0
-    return still_s >= fleet.policy.ladder.longest_hold_s
-
-
-def _on_top(fleet: Fleet, run: Run) -> bool:
-    """In a burst that grows no more: it gives back soonest. Where bursts take turns."""
-    assert isinstance(run.state, Running)
-    seen_at = run.state.frozen_at if run.state.frozen else fleet.now
-    return fleet.takes_turns and fleet.demand.in_a_burst(run.id, at=seen_at)
-
-
-def _here(fleet: Fleet) -> Iterator[Run]:
-    """Those whose memory is this host's."""
-    return (run for run in fleet.live_runs() if not run.spec.away)
-
-
 def _stoppable(fleet: Fleet) -> list[Candidate]:
     candidates = [
         as_candidate(fleet, run)
-        for run in _here(fleet)
+        for run in here(fleet)
         if isinstance(run.state, Running) and run.priority is not Priority.CRITICAL
     ]
     return [each for each in candidates if each.used_bytes > 0]
@@ -226,7 +141,7 @@ def _emergency(fleet: Fleet) -> None:
     floor = policy.skip_low_free_bytes
     need = _over_bytes(fleet, target=policy.relief_target, free_bytes=floor)
     victims: list[Candidate] = []
-    for run in _here(fleet):
+    for run in here(fleet):
         # One killed in an earlier round and still there is stuck in the kernel: look elsewhere.
         if need <= 0 or not isinstance(run.state, Stopping) or run.state.phase is StopPhase.KILLED:
             continue
@@ -250,7 +165,7 @@ def _killable(fleet: Fleet, *, dying: bool) -> list[Candidate]:
     together with the last other one: `dying` is one whose memory is on its way, and may be enough.
     """
     assert fleet.host is not None
-    live = [run for run in _here(fleet) if isinstance(run.state, Starting | Running)]
+    live = [run for run in here(fleet) if isinstance(run.state, Starting | Running)]
     useful = [each for run in live if (each := as_candidate(fleet, run)).used_bytes > 0]
     lesser = [each for each in useful if each.priority is not Priority.CRITICAL]
     if lesser or dying or rung_of(fleet.host, fleet.policy.ladder) < Rung.EMERGENCY:
@@ -275,7 +190,7 @@ def _still(fleet: Fleet, current: Round) -> list[Run]:
 
 def _spared(fleet: Fleet, victims: Sequence[Candidate]) -> list[Candidate]:
     taken = {victim.run for victim in victims}
-    return [as_candidate(fleet, run) for run in _here(fleet) if run.id not in taken]
+    return [as_candidate(fleet, run) for run in here(fleet) if run.id not in taken]
 
 
 def _over_bytes(fleet: Fleet, *, target: float, free_bytes: int) -> float:

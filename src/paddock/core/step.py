@@ -230,6 +230,7 @@ def _over_limit(fleet: Fleet, run: Run, because: str) -> None:
 
 
 def _sampled(fleet: Fleet, host: Host, used: Mapping[Attempt, int]) -> None:
+    fleet.demand.stride.look(at=fleet.now)
     for attempt, used_bytes in used.items():
         run = _live(fleet, attempt)
         if run is None or run.spec.away:

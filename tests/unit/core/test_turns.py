@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paddock.core.actions import FreezeAttempt, ThawAttempt
+from paddock.core.actions import Action, AskCheckpoint, FreezeAttempt, KillAttempt, ThawAttempt
 from paddock.core.admission import Newcomer, fit
 from paddock.core.events import PolicyChanged
 from paddock.core.explain import sentence
@@ -115,3 +115,85 @@ def test_who_ends_soon_lends_its_room_to_who_waits_and_no_more_than_a_burst() ->
     burst = demand.largest_burst(Newcomer("coder", 4 * GIB))
     assert shorts == [shorts[0], shorts[0] - GIB, shorts[0] - burst]
     assert shorts[2] > 0
+
+
+def test_who_was_frozen_while_it_grew_still_grows_when_it_goes_on() -> None:
+    yard = crowded()
+    look(yard, 60.0, after_s=5.0)
+    assert look(yard, 83.0, r0="2G", r1="1G") == {"r1"}
+    assert look(yard, 60.0, after_s=3.0, r0=REST) == set()
+    assert yard.fleet.demand.in_a_burst("r1", at=yard.now)
+    assert look(yard, 83.0, r0="2G") == {"r1"}  # it has taken nothing since, and will
+
+
+def test_the_deepest_goes_on_only_where_all_of_its_way_is_left() -> None:
+    yard = crowded()
+    look(yard, 60.0, after_s=5.0)
+    look(yard, 90.0, r0="3400M", r1="1G")
+    assert "r0" not in standing(yard)
+    assert "r0" in look(yard, 94.9, r0="3850M")  # 180 MiB are left, and it may take 246
+
+
+def test_at_the_last_step_bursts_wait_and_nobody_is_killed() -> None:
+    yard = crowded()
+    look(yard, 60.0, after_s=5.0)
+    actions = _at_the_last_step(yard)
+    assert not only(actions, KillAttempt)
+    assert len(standing(yard)) == 5  # one of those who rest comes to its end
+    assert look(yard, 60.0, r0=REST) == set()
+
+
+def test_at_the_last_step_one_is_killed_when_waiting_was_in_vain() -> None:
+    yard = crowded()
+    look(yard, 60.0, after_s=5.0)
+    _at_the_last_step(yard)
+    killed = [_at_the_last_step(yard, after_s=1.0) for _ in range(6)]
+    assert [bool(only(actions, KillAttempt)) for actions in killed[:4]] == [False] * 4
+    assert any(only(actions, KillAttempt) for actions in killed)
+
+
+def test_at_the_last_step_one_is_killed_at_once_where_half_of_the_rest_is_gone() -> None:
+    yard = crowded()
+    look(yard, 60.0, after_s=5.0)
+    assert only(_at_the_last_step(yard, percent=98.5), KillAttempt)
+
+
+def test_by_default_one_is_killed_at_once_at_the_last_step() -> None:
+    yard = crowded(touches_per_hour=900.0)
+    look(yard, 60.0, after_s=5.0)
+    assert only(_at_the_last_step(yard), KillAttempt)
+
+
+def _at_the_last_step(yard: Yard, *, percent: float = 96.5, after_s: float = 0.1) -> list[Action]:
+    yard.now += after_s
+    return yard.sample(a_host(used_percent=percent), r0="2G")
+
+
+def test_at_the_step_nobody_is_stopped_while_somebody_goes_on() -> None:
+    yard = crowded()
+    look(yard, 60.0, after_s=5.0)
+    told = []
+    for _ in range(50):
+        yard.now += 1.0
+        told += only(yard.sample(a_host(used_percent=95.5), r0="2G"), AskCheckpoint)
+    assert told == []
+    assert len(standing(yard)) == 5
+
+
+def test_who_has_yet_to_grow_up_waits_while_a_burst_needs_the_room() -> None:
+    yard = crowded()
+    look(yard, 60.0, after_s=5.0, r5="60M")
+    assert look(yard, 83.0, after_s=1.0, r0="2G") == {"r5"}  # the others use what such agents do
+    assert look(yard, 70.0) == set()
+
+
+def test_as_many_start_as_there_is_room_to_spare_beside_a_burst() -> None:
+    yard = crowded()
+    look(yard, 60.0, after_s=5.0)
+    look(yard, 40.0)
+    free = yard.fleet.spare_starts
+    look(yard, 77.0, r0="2G")  # 3 GiB are left, and r0 may take 2
+    assert free > 4 > yard.fleet.spare_starts
+    look(yard, 83.0, r0="2100M")
+    assert yard.fleet.spare_starts == 0
+    assert yard.fleet.paced

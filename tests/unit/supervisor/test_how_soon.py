@@ -10,6 +10,7 @@ from paddock.supervisor.eyes import (
     BURSTS_IN_TURNS,
     bursts_at_once,
     waits_for_a_look,
+    weighed_s,
 )
 from tests.kit.factories import a_policy, a_spec, with_parts
 from tests.kit.yard import Yard
@@ -35,6 +36,19 @@ def test_bursts_that_meet_are_looked_for(touches: float, most: int) -> None:
         yard.run(a_spec(name, memory="4G"))
         yard.sample()
     assert bursts_at_once(yard.fleet) == most
+
+
+@pytest.mark.parametrize(("touches", "weighed"), [(900.0, 0.003), (1800.0, 0.001)])
+def test_where_bursts_take_turns_a_look_may_cost_three_times_as_much(
+    touches: float, weighed: float
+) -> None:
+    yard = a_learned(touches)
+    yard.run(a_spec("one", memory="4G"))
+    assert weighed_s(yard.fleet, 0.003) == 0.003
+    for name in ("two", "three", "four", "five"):
+        yard.run(a_spec(name, memory="4G"))
+        yard.sample()
+    assert weighed_s(yard.fleet, 0.003) == pytest.approx(weighed)
 
 
 def test_who_waits_only_for_a_look_gets_one_soon() -> None:
