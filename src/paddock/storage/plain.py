@@ -16,7 +16,7 @@ from typing import Final
 
 from paddock.core.fleet import Change
 from paddock.core.run import Ended
-from paddock.ports import Step
+from paddock.ports import Recipe, Step
 
 from . import codec, queries, story
 from .environments import Environments
@@ -77,6 +77,7 @@ class Plain:
         self._environments = environments
         self._recipes = recipes
         self._new: list[codec.Row] = []
+        self._expected: list[tuple[str, Recipe, int]] = []
         self._letters: list[codec.Row] = []
         self._uses: Counter[int] = Counter()  # of environments: so many more, or fewer
         self._ended: list[str] = []
@@ -93,6 +94,8 @@ class Plain:
     def kept(self) -> None:
         """All of it is."""
         self._environments.add(self._uses)
+        for run, recipe, environment in self._expected:
+            self._recipes.expect(run, recipe, environment)
         for run in self._ended:
             self._recipes.forget(run)
 
@@ -118,6 +121,7 @@ class Plain:
         environment = self._use(self._environments.last_if(recipe.environment), 1)
         move = (step.at, codec.state_word(run.state), run.attempts, codec.legible(change.because))
         self._new.append((*codec.run_row(run), *codec.recipe_row(recipe), environment, *move))
+        self._expected.append((run.id, recipe, environment))
 
     def _take_move(self, change: Change, step: Step) -> None:
         run = change.run

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -89,9 +90,18 @@ class SqliteStore:
             for run in writing.recipes_left(steps):
                 self._recipes.forget(run)
             with self._transaction():
-                writing.write(self._db, steps, self._environments)
+                new = writing.write(self._db, steps, self._environments)
                 if meanwhile is not None:
                     meanwhile()
+            self._expect(steps, new)
+
+    def _expect(self, steps: Sequence[Step], new: Collection[str]) -> None:
+        """Of those that are new and have one recipe: the first to be started."""
+        left = Counter(writing.recipes_left(steps))
+        for run, recipe in (one for step in steps for one in step.recipes.items()):
+            environment = self._environments.last_if(recipe.environment)
+            if environment is not None and run in new and left[run] == 1:
+                self._recipes.expect(run, recipe, environment)
 
     def _remember_plain(self, steps: Sequence[Step], meanwhile: Callable[[], None] | None) -> bool:
         """Whether all of it was: what is not plain, or not as it seems, goes the long way."""
@@ -247,10 +257,11 @@ class SqliteStore:
             return tuple(StepDone(run, *row) for row in rows)
 
     def recipe(self, run: str) -> Recipe | None:
-        with self._at_work():
+        with self._one_at_a_time:
             known = self._recipes.of(run)
-            if known is not None:
-                return known
+        if known is not None and self._lock >= 0:
+            return known
+        with self._at_work():
             recipe, environment = self._recipe(queries.RECIPE_OF, codec.legible(run))
             if recipe is not None and environment is not None:
                 self._recipes.learn(run, recipe, environment)

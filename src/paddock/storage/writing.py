@@ -21,11 +21,14 @@ PAGES = 256  # given back to the disk at once
 _NO_RECIPE: Final = (None,) * 5
 
 
-def write(db: apsw.Connection, steps: Sequence[Step], environments: Environments) -> None:
+def write(db: apsw.Connection, steps: Sequence[Step], environments: Environments) -> set[str]:
+    """The runs that are new: those of which nothing was kept before."""
+    new: set[str] = set()
     for step in steps:
         _put_heartbeats(db, step, environments)
         for change in step.changes:
-            _put_change(db, change, step, environments)
+            if _put_change(db, change, step, environments):
+                new.add(change.run.id)
         for done in step.steps_done:
             db.execute(queries.PUT_STEP_DONE, codec.step_done_row(done))
         if step.recipes:
@@ -33,6 +36,7 @@ def write(db: apsw.Connection, steps: Sequence[Step], environments: Environments
         for name, facts in step.groups.items():
             db.execute(queries.PUT_GROUP, codec.group_row(name, facts, at=step.at))
     _put_fleet(db, steps)
+    return new
 
 
 def recipes_left(steps: Sequence[Step]) -> Iterator[str]:
@@ -52,7 +56,8 @@ def _put_fleet(db: apsw.Connection, steps: Sequence[Step]) -> None:
 
 def _put_change(
     db: apsw.Connection, change: Change, step: Step, environments: Environments
-) -> None:
+) -> bool:
+    """Whether it is the first of this run."""
     run = change.run
     moved = None
     if change.before is not None:
@@ -68,6 +73,7 @@ def _put_change(
         environments.use_again(db.execute(queries.COPY_RECIPE, copied).get)
     if isinstance(run.state, Ended):
         _forget_environment(db, run, number, environments)
+    return n == 1
 
 
 def _put_run(

@@ -272,9 +272,13 @@ class Supervisor:
         return batch, undo
 
     def kept(self, thoughts: list[Thought], kept: Kept) -> None:
+        """First what others wait for, then what is only told: a start is not kept by the news of
+        the end that made room for it."""
         self._trouble.over()
         for thought in thoughts:
             self._act(thought, kept.recipes)
+        for thought in thoughts:
+            self._tell(thought)
         for run, recipe in kept.parted:
             for tell in self.on_parting:
                 tell(Parting(run, recipe))
@@ -341,6 +345,8 @@ class Supervisor:
         for action in thought.actions:
             recipe = recipes.get(action.attempt.run) if isinstance(action, StartAttempt) else None
             self.hands.perform(action, self.fleet, recipe)
+
+    def _tell(self, thought: Thought) -> None:
         for change in thought.step.changes:
             before, run = change.before, change.run
             for tell in self.on_change:

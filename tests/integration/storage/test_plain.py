@@ -168,3 +168,39 @@ def test_a_story_without_end_is_folded_by_plain_batches(store: ShownStore) -> No
     assert len(told) <= story.LONGEST
     assert sum(move.moves for move in told) == 1500
     assert told[-1].because == "move 1500"
+
+
+@pytest.mark.parametrize("kind", [ShownStore, LongWayStore])
+def test_what_is_expected_is_what_a_new_store_reads(tmp_path: Path, kind: type[ShownStore]) -> None:
+    recipes = {
+        name: a_recipe(command=("agent", name, text), labels={"a": text}, environment=SHELLS[0])
+        for name, text in (("plain", "x"), ("long", "y" * 3000), ("odd", "é\udcff"))
+    }
+    runs = [a_run(a_spec(name), sequence=n) for n, name in enumerate(recipes)]
+    with a_store(kind, tmp_path / "db") as store:
+        for run in runs:
+            store.remember(submitted(run, recipes={run.id: recipes[run.id]}))
+        told = {run.id: store.recipe(run.id) for run in runs}
+    with a_store(kind, tmp_path / "db") as anew:
+        assert {run.id: anew.recipe(run.id) for run in runs} == told
+    assert told["plain"] == recipes["plain"]
+
+
+@pytest.mark.parametrize("kind", [ShownStore, LongWayStore])
+def test_another_recipe_takes_the_place_of_an_expected_one(
+    tmp_path: Path, kind: type[ShownStore]
+) -> None:
+    run, other = a_run(a_spec("a"), sequence=1), a_recipe(command=("another",))
+    with a_store(kind, tmp_path / "db") as store:
+        store.remember(submitted(run, recipes={run.id: a_recipe()}))
+        store.remember(Step(at=5.0, recipes={run.id: other}))
+        assert store.recipe(run.id) == other
+        store.remember(submitted(run, recipes={run.id: a_recipe()}))  # it is there: nothing of it
+        assert store.recipe(run.id) == other
+
+
+def test_a_run_that_came_and_went_in_one_batch_is_not_expected(store: ShownStore) -> None:
+    run = a_run(a_spec("a"), sequence=1)
+    store.remember_many([submitted(run, recipes={run.id: a_recipe()}), ended(run)])
+    found = store.recipe(run.id)
+    assert found is not None and found.environment is None
