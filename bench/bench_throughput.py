@@ -22,7 +22,6 @@ from paddock.wire.run_request import RunRequest
 RUNS = 500
 SLOTS = 2
 ROUNDS = 5
-SLOW_ROUNDS = 3  # of --memfree, which takes ten seconds
 CONFIG = f"""\
 performance_profile: host
 performance:
@@ -71,8 +70,7 @@ def measure(rounds: int) -> dict[str, list[float]]:
             ours(ground, ask)  # once before it counts: what is imported late is imported then
         for number in range(rounds):
             for name, words in PEERS.items():
-                if number < SLOW_ROUNDS or "--memfree" not in words:
-                    rates.setdefault(name, []).append(peer(words))
+                rates.setdefault(name, []).append(peer(words))
             for name, ground, ask in (("paddock", plain, client), (WALLED, walled, other)):
                 rates[name].append(one_round(f"round {number + 1}: {name}", ground, ask))
     return rates
@@ -114,7 +112,7 @@ def main() -> int:
 
 def ratio(rates: dict[str, list[float]], name: str) -> float:
     """Round by round, because only within one is the machine the same."""
-    return statistics.median(a / b for a, b in zip(rates["paddock"], rates[name], strict=False))
+    return statistics.median(a / b for a, b in zip(rates["paddock"], rates[name], strict=True))
 
 
 if __name__ == "__main__":

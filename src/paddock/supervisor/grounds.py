@@ -104,7 +104,7 @@ class Grounds:
         self._laid: dict[Attempt, _Laid] = {}
         self._coming: dict[Attempt, _Coming] = {}
         self._spare: list[Block] = []
-        self._scratches = Sweeper(self._remove_scratch)
+        self._scratches = Sweeper(self._remove_scratch, self._scratch.path)
         self.leaving = Leaving(room, self._left)
         self._makers = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="workspaces")
         self._sweepers = ThreadPoolExecutor(1, thread_name_prefix="sweeping")

@@ -33,7 +33,7 @@ log = logging.getLogger("paddock.keepsakes")
 class Keepsakes:
     def __init__(self, top: Path) -> None:
         self._top = top
-        self._done = Sweeper(self.remove)
+        self._done = Sweeper(self.remove, self._top.joinpath)
 
     def given(self, launch: Launch) -> Launch:
         """With a place for its checkpoints. Raises OSError where none can be made."""
