@@ -51,15 +51,15 @@ class Strays:
         doubt = set()
         for pid in unknown:
             process = look_at(pid)
-            if process is None or process.state in DEAD_STATES:
-                doubt.add(pid)
-            elif known is not None and not self._meet(process, known):
+            lives = process is not None and process.state not in DEAD_STATES
+            if not (lives and known and process and self._meet(process, known)):
                 doubt.add(pid)
         return {owner for pid in orphans if (owner := self.owners.get(pid))}, doubt
 
     def are_new(self, doubt: set[int], now: float) -> bool:
         """Whether one of them may still be somebody's."""
-        return any([now - self._doubted.setdefault(pid, now) < DOUBTED_AT_MOST_S for pid in doubt])
+        since = [self._doubted.setdefault(pid, now) for pid in doubt]
+        return now - max(since, default=0.0) < DOUBTED_AT_MOST_S
 
     def of(self, names: Container[str], mains: Container[int], leads: Leads) -> list[Process]:
         """Those attempts' orphans, and the dead of their sessions: all unreaped children of ours,
