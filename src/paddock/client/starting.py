@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from paddock.config.places import Places, plain_environment
+from paddock.config.state_files import FILE, wrong_with
 
 from .errors import ClientError, NoDaemon
 from .reaching import reachable
@@ -157,7 +158,9 @@ def _start(places: Places) -> int:
     try:
         log = os.open(places.log, flags, 0o600)
     except OSError as error:
-        raise NoDaemon(f"the log {places.log} cannot be written: {error.strerror}") from None
+        unwritable = f"the log {places.log} cannot be written: {error.strerror}"
+        problem = wrong_with(places.log, FILE, through_links=False)
+        raise NoDaemon(problem or unwritable) from None
     life, held = os.pipe2(os.O_CLOEXEC)
     try:
         subprocess.run(
