@@ -21,6 +21,7 @@ LONG_KEPT: Final = {
     "keeper/attempts": DIRECTORY,
     "output": DIRECTORY,
     "checkpoints": DIRECTORY,
+    "scratch": DIRECTORY,
 }
 NO_LINKS: Final = {
     "paddock.db.lock": FILE,

@@ -1,4 +1,4 @@
-"""What lies in the state directory under a name of ours: told in one line if it is something else."""
+"""What lies under a name of ours in the state directory: anything else is told in one line."""
 
 from __future__ import annotations
 
