@@ -14,7 +14,7 @@ from .connecting import connected
 from .exits import CommandError, ExitCode
 from .lazy import Entry, LazyGroup
 from .live_line import meanwhile
-from .printing import echo_json, note, safe
+from .printing import counted, echo_json, note, safe
 
 if TYPE_CHECKING:
     from paddock.wire.views import DaemonView
@@ -30,6 +30,7 @@ TABLE: Final = {
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout.")
 STOP_WITHIN_S: Final = 60.0
 LOOK_EVERY_S: Final = 0.05
+LAST_WORDS: Final = 16_384
 
 
 @click.group("daemon", cls=LazyGroup, table=TABLE)
@@ -94,6 +95,7 @@ def stop(kill: bool, as_json: bool) -> int:
       paddock daemon stop
       paddock daemon stop --kill
     """
+    said = _LogFromHere()
     try:
         with connected(start=False) as client, meanwhile("asking it to stop"):
             was = client.stop_daemon(kill=kill)
@@ -105,9 +107,47 @@ def stop(kill: bool, as_json: bool) -> int:
         echo_json(was)
     elif gone:
         click.echo(f"stopped (it was process {was.pid})")
+    for trouble in said.errors():
+        note(trouble)
     if not gone:
         note(f"process {was.pid} is still stopping after {format_duration(STOP_WITHIN_S)}")
-    return ExitCode.DONE if gone else ExitCode.ENDED_OTHERWISE
+    left = gone and kill and _agents_left()
+    if left:
+        note(f"{counted(left, 'agent')} could not be ended; end them with: paddock kill --all")
+    return ExitCode.DONE if gone and not left else ExitCode.ENDED_OTHERWISE
+
+
+class _LogFromHere:
+    """What a daemon says at its end is only in its log: nobody is connected to it any more."""
+
+    def __init__(self) -> None:
+        from paddock.config.places import find_places
+
+        self._path = find_places().log
+        self._at = self._path.stat().st_size if self._path.is_file() else 0
+
+    def errors(self) -> list[str]:
+        """Without their time and where they come from."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._at)
+                lines = file.read(LAST_WORDS).decode("utf-8", "replace").splitlines()
+        except OSError:
+            return []
+        told = (line.partition(" E paddock.")[2].partition(": ")[2] for line in lines)
+        return [line for line in told if line]
+
+
+def _agents_left() -> int:
+    """Of this host, seen without a daemon."""
+    from paddock.config.places import find_places
+    from paddock.rescue.agents import Yard
+    from paddock.rescue.records import NotOurs, own_records
+
+    try:
+        return len(Yard(own_records(str(find_places().state))).agents())
+    except NotOurs:
+        return 0
 
 
 def _none_running(error: CommandError) -> CommandError:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from paddock.config.places import Places
+from paddock.config.state_files import what_is_wrong
 
 LOG_BYTES: Final = 5_000_000
 LOGS_KEPT: Final = 2
@@ -46,6 +47,8 @@ def make_state(state: Path) -> None:
         raise NotFit(f"{state} belongs to another user; choose another with PADDOCK_STATE")
     if stat.S_IMODE(found.st_mode) & 0o077:
         raise NotFit(f"others can look into {state}; run: chmod 700 {state}")
+    if (problem := what_is_wrong(state)) is not None:
+        raise NotFit(problem)
 
 
 class LastingLog(logging.handlers.RotatingFileHandler):

@@ -46,6 +46,7 @@ from paddock.ports import Driver, HostProbe, Store
 from paddock.storage.errors import StoreError
 from paddock.supervisor.black_boxes import BlackBoxes
 from paddock.supervisor.chores import Chores
+from paddock.supervisor.disk import ANSWERS_WITHIN_S, NO_ANSWER
 from paddock.supervisor.endings import Endings
 from paddock.supervisor.eyes import Eyes
 from paddock.supervisor.keepsakes import Keepsakes
@@ -331,7 +332,11 @@ class _Daemon:
         """Nothing takes their place meanwhile; what waits goes on waiting for the next daemon."""
         supervisor, fleet = self.supervisor, self.supervisor.fleet
         halted = replace(fleet.policy, max_agents=0)
-        await supervisor.ask(lambda now: PolicyChanged(now, halted))
+        asked = supervisor.ask(lambda now: PolicyChanged(now, halted))
+        done, _ = await asyncio.wait([asked], timeout=ANSWERS_WITHIN_S)
+        if not done:
+            log.error(NO_ANSWER, "so nobody was ended, and agents go on")
+            return
         for force in (False, True):
             runs = list(fleet.live)
             for run in runs:

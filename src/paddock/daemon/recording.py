@@ -7,6 +7,7 @@ the store cannot be written none is handed to it.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,7 @@ from paddock.observe.history import Recorder, Seen
 from paddock.observe.history_alerts import UNKNOWN, Alerts
 from paddock.ports import LedgerEntry, Rollup, Store
 from paddock.storage.errors import StoreError
+from paddock.supervisor.disk import ANSWERS_WITHIN_S
 from paddock.supervisor.loop import Supervisor
 from paddock.supervisor.steady import Steady
 from paddock.workspaces.room import Room
@@ -103,7 +105,10 @@ class Recording:
         with self._steady.turn(NOT_SEEN):
             self._look(Seen())
         self._life = structs.replace(self._life, verdict="" if kind else STOPPED)
-        await self.flush(with_groups=True)
+        if not self._supervisor.is_settled:
+            return  # a disk that has not answered until now
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.flush(with_groups=True), ANSWERS_WITHIN_S)
 
     async def flush(self, *, with_groups: bool = False) -> None:
         """What gathered. What cannot be kept is tried again before anything more is taken."""

@@ -7,9 +7,14 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
-from typing import TypeVar
+from typing import Final, TypeVar
 
 T = TypeVar("T")
+
+# At the end of a daemon, for each thing it waits for: `paddock daemon stop` looks for a minute
+# whether all of it is done. A disk that answers later has lost nothing: none of it was promised.
+ANSWERS_WITHIN_S: Final = 10.0
+NO_ANSWER: Final = "the disk of the store does not answer: %s"
 
 Done = Callable[[T | None, BaseException | None], None]
 

@@ -34,7 +34,7 @@ from paddock.ports import Driver, Recipe, Step, Store
 from paddock.storage.errors import StoreError, StoreGone, Unfit
 from paddock.supervisor.batch import Batch, Kept
 from paddock.supervisor.clock import Clock
-from paddock.supervisor.disk import Disk
+from paddock.supervisor.disk import ANSWERS_WITHIN_S, NO_ANSWER, Disk
 from paddock.supervisor.hands import Hands, is_urgent
 from paddock.supervisor.lessons import Lessons
 from paddock.supervisor.news import News
@@ -367,5 +367,9 @@ class Supervisor:
         self._lessons.close()
         self._writer.stop()
         self.news.close()
-        await self._disk.result_of(self.store.close)
-        await self._disk.close()
+        try:
+            async with asyncio.timeout(ANSWERS_WITHIN_S):
+                await self._disk.result_of(self.store.close)
+                await self._disk.close()
+        except TimeoutError:
+            log.error(NO_ANSWER, "what it has not got was promised to nobody, and agents go on")

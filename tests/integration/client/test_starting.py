@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
-import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,9 +33,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Places]:
         until(lambda: not any(leaks.is_alive(pid) for pid in pids), within_s=20)
     finally:
         # Also one that was so slow to start that it found the place free again.
-        late = leaks.commanded(str(found.state))
-        for pid in {*late, *filter(leaks.is_alive, pids)}:
-            os.kill(pid, signal.SIGKILL)
+        leaks.end(leaks.commanded(str(found.state)))
         home = read_home(found.keeper)
         if home is not None:
             until(home.group.remove, within_s=10)
@@ -67,7 +65,8 @@ def test_one_is_started_and_the_second_time_found(
     assert places.state.stat().st_mode & 0o777 == 0o700
 
 
-def test_many_who_start_one_at_once_get_one(places: Places) -> None:
+def test_many_who_start_one_at_once_get_one_and_start_no_other(places: Places) -> None:
+    """One that was only late would find the place free after a stop."""
     pids: list[int] = []
 
     def start() -> None:
@@ -75,12 +74,27 @@ def test_many_who_start_one_at_once_get_one(places: Places) -> None:
         with Client(places) as client:
             pids.append(client.daemon().pid)
 
-    threads = [threading.Thread(target=start) for _ in range(4)]
+    threads = [threading.Thread(target=start) for _ in range(12)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
-    assert len(pids) == 4 and len(set(pids)) == 1
+        thread.join(60)
+    assert len(pids) == 12 and len(set(pids)) == 1
+    until(lambda: set(leaks.commanded(str(places.state))) == _pids(places), within_s=10)
+    assert "already running" not in places.log.read_text(encoding="utf-8"), "none came too late"
+
+
+def test_who_comes_while_another_starts_one_waits_for_its_turn(places: Places) -> None:
+    places.state.mkdir(mode=0o700)
+    other = os.open(places.state, os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    thread = threading.Thread(target=ensure_daemon, args=(places,))
+    thread.start()
+    thread.join(1)
+    assert thread.is_alive() and leaks.commanded(str(places.state)) == {}
+    os.close(other)  # as when it dies
+    thread.join(60)
+    assert _pids(places)
 
 
 def test_what_kept_it_from_starting_is_told(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from paddock.client import Client
 from paddock.client.errors import Trouble
 from paddock.wire.views import Submit
@@ -190,6 +192,26 @@ def test_a_state_directory_that_others_can_look_into_is_refused(house: House) ->
     assert done.returncode == 69
     assert "chmod 700" in done.stderr
     house.places.state.chmod(0o700)
+
+
+@pytest.mark.parametrize(
+    "name", ["keeper/mover.lock", "keeper/keeper.sock", "paddock.db.lock", "instance", "daemon.log"]
+)
+def test_a_directory_in_place_of_a_file_is_told_in_one_line_and_left_alone(
+    house: House, name: str
+) -> None:
+    """A keeper that met it died, and "connection reset by peer" was all that was said."""
+    path = house.places.state / name
+    for made in (house.places.state, *reversed(path.parents), path):
+        made.mkdir(mode=0o700, exist_ok=True)
+    (path / "mine").touch()
+    done = house.paddock("daemon", "start")
+    assert done.returncode == 69 and len(done.stderr.splitlines()) == 1
+    assert f"{path} is a directory, where paddock keeps " in done.stderr
+    assert "move it away, and start again" in done.stderr
+    (path / "mine").unlink()
+    path.rmdir()
+    house.start()
 
 
 def test_a_state_directory_emptied_under_the_daemon_comes_back(house: House) -> None:

@@ -106,3 +106,13 @@ def test_it_is_small(kept: Keeping) -> None:
         kept.spawn(f"a{number}", ["sleep", "1000"])
     # 11 MB here; the figure for a thousand is in bench/bench_keeper.py.
     assert leaks.resident_bytes(kept.pid) < 20 << 20
+
+
+@pytest.mark.parametrize("name", ["keeper.lock", "mover.lock"])
+def test_what_stands_where_a_lock_should_is_named_by_who_cannot_be_born(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "k").mkdir(mode=0o700)
+    (tmp_path / "k" / name).mkdir()
+    with pytest.raises(KeeperGone, match=f"did not start: .*Is a directory: .*{name}"):
+        launch_keeper(tmp_path / "k")

@@ -12,6 +12,7 @@ from tests.kit.cluster.site import IMAGES, SPACE, Site
 from tests.kit.cluster.standin import Cluster
 
 ACCOUNT = Kind("", "v1", "serviceaccounts", "ServiceAccount")
+RULE = Kind("monitoring.coreos.com", "v1", "prometheusrules", "PrometheusRule")
 PLAIN = ("--no-vpa", "--no-monitoring")
 
 
@@ -104,6 +105,27 @@ def test_metrics_and_operators_are_looked_for_where_something_needs_them(stand_i
     assert only(found, "external metrics")["verdict"] == "note"
     assert only(found, "vertical autoscaler")["verdict"] == "good"
     assert "Prometheus operator" not in found
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_of_each_prerequisite_it_is_said_whether_it_is_there(
+    stand_in: Site, *, there: bool
+) -> None:
+    """All that K8S-6 names, but capacity, which every cluster has some of."""
+    site = stand_in
+    assert isinstance(site.cluster, Cluster)
+    api = site.cluster.api
+    site.cluster.call(lambda: setattr(api, "metrics", there))
+    if there:
+        site.add_storage()
+        for kind in (VPA, RULE):
+            site.make(CRD, a_kind(kind))
+    found = look(site)
+    named = ("metrics server", "vertical autoscaler", "Prometheus operator", "storage class")
+    verdicts = [only(found, name)["verdict"] for name in named]
+    assert verdicts == (["good"] * 4 if there else ["note", "note", "note", "missing"])
+    if not there:
+        assert "--no-monitoring" in only(found, "Prometheus operator")["mend"]
 
 
 def test_a_class_of_the_same_name_and_another_value_is_a_conflict(site: Site) -> None:

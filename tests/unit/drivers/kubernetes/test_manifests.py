@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from decimal import Decimal
 from pathlib import Path
@@ -26,6 +27,8 @@ from paddock.drivers.kubernetes.manifests import (
 )
 from paddock.drivers.kubernetes.settings import KubernetesSettings
 from paddock.ports import Launch
+from paddock.supervisor.cluster_settings import kubernetes_settings
+from tests.unit.config.files import settings as config
 
 NAMES = Names("0123456789abcdef")
 SETTINGS = KubernetesSettings(image="agents:1", priority_classes={Priority.HIGH: "urgent"})
@@ -218,3 +221,37 @@ def test_the_volumes_class_is_named_where_one_is_chosen() -> None:
     chosen = KubernetesSettings(image="agents:1", storage_class="fast-ssd")
     assert claim_of(a_launch(), NAMES, chosen)["spec"]["storageClassName"] == "fast-ssd"
     assert "storageClassName" not in claim_of(a_launch(), NAMES, SETTINGS)["spec"]
+
+
+def test_by_default_volumes_are_of_fast_disks_and_one_nodes() -> None:
+    """As nobody has said anything (K8S-2); each is a setting."""
+    usual = kubernetes_settings(config())
+    spec = claim_of(a_launch(), NAMES, usual)["spec"]
+    assert (spec["storageClassName"], spec["accessModes"]) == ("fast-ssd", ["ReadWriteOnce"])
+    shared = dataclasses.replace(usual, storage_class="slow", access_mode="ReadWriteMany")
+    spec = claim_of(a_launch(), NAMES, shared)["spec"]
+    assert (spec["storageClassName"], spec["accessModes"]) == ("slow", ["ReadWriteMany"])
+
+
+@pytest.mark.parametrize(
+    ("role", "model", "requests", "limits"),
+    [
+        ("quality", "large", "9Gi", "12Gi"),
+        ("quality", "other", "4Gi", "8Gi"),
+        ("", "large", "5Gi", "6Gi"),
+        ("", "other", "2Gi", "4Gi"),
+    ],
+)
+def test_a_model_may_have_a_tier_of_its_own(
+    role: str, model: str, requests: str, limits: str
+) -> None:
+    own = (
+        Tier("quality", 1, 2, 9 * GIB, 12 * GIB, 10 * GIB, model="large"),
+        Tier("", 1, 2, 5 * GIB, 6 * GIB, 10 * GIB, model="large"),
+    )
+    settings = dataclasses.replace(SETTINGS, tiers=own)
+    limit = tier_of(role, model, own).memory_limit_bytes
+    job = a_job(settings, labels={"role": role, "model": model}, memory=limit)
+    (container,) = pod_of(job)["containers"]
+    found = container["resources"]
+    assert (found["requests"]["memory"], found["limits"]["memory"]) == (requests, limits)

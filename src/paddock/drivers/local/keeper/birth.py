@@ -15,7 +15,8 @@ from .cgroups import leave_agents_cgroups, leave_home
 from .children import REPORT_PREFIX, Children
 from .connection import hold, listen
 from .journal import Journal
-from .protocol import SOCKET_NAME, journal_name
+from .output import MoverLock
+from .protocol import MOVER_LOCK_NAME, SOCKET_NAME, journal_name
 from .requests import own_facts
 from .server import Server
 from .telling import log
@@ -71,6 +72,8 @@ def claim(directory: str) -> tuple[socket.socket, int]:
     for name in os.listdir(directory):
         if name.startswith(REPORT_PREFIX):  # of a keeper that was killed
             os.unlink(f"{directory}/{name}")
+    # Now, while who started us can still be told what is wrong with it.
+    MoverLock(f"{directory}/{MOVER_LOCK_NAME}").close()
     return listen(directory), lock
 
 

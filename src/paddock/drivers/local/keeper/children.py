@@ -33,9 +33,11 @@ FIRST_LOOK_S = 0.001  # a shim takes about 1 ms
 LONGEST_LOOK_S = 0.05
 # bash runs a script without an interpreter line itself, under the shim's own command line.
 STARTING_AT_MOST_S = 2.0
-# An orphan may end while we ask whose it is; one that never lets itself be reaped (traced, or a
-# main thread that left its threads behind) must not keep us here.
+# An orphan may end while we ask whose it is, or be in the middle of an exec. One that never lets
+# itself be reaped (traced, or a main thread that left its threads behind) must not keep us here:
+# after that many looks, and after a pause, it is looked at again.
 STRAY_LOOKS = 3
+STRAYS_AGAIN_S = 0.05
 # What may be better a moment later; anything else would fail again in the same way.
 NO_ROOM = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT)
 PASSING = (*NO_ROOM, errno.EIO, errno.EROFS)
@@ -138,6 +140,7 @@ class Children:
         self._starting: dict[int, Attempt] = {}
         self._strays = Strays()
         self._haunted: list[Attempt] = []  # ended, and something of them is left
+        self._strays_at: float | None = None  # whose some are was not to be seen
         self._directory = directory
         self._journal = journal
         self._spawned = 0
@@ -189,8 +192,13 @@ class Children:
             self.changed.append(attempt)
 
     def look_in_s(self, now: float) -> float | None:
-        soonest = min((a.look_next_at for a in self._starting.values()), default=None)
-        return None if soonest is None else max(0.0, soonest - now)
+        times = [attempt.look_next_at for attempt in self._starting.values()]
+        times += [] if self._strays_at is None else [self._strays_at]
+        return max(0.0, min(times) - now) if times else None
+
+    def is_in_doubt(self, now: float) -> bool:
+        """Then `reap`, though nobody has ended: an exec is done, and no signal says so."""
+        return self._strays_at is not None and self._strays_at <= now
 
     def reap(self) -> list[int]:
         """Everything that has ended, agents and orphans; the pids that are no agent's."""
@@ -200,14 +208,16 @@ class Children:
         doubt: set[int] = set()
         for _ in range(STRAY_LOOKS):
             self._reap_now(ended, others)
-            if not ended and not (others and self._haunted):
+            if not ended and not (others and self._haunted) and self._strays_at is None:
                 return others
             held, doubt = self._strays.held(self._by_pid, self.leads)
             if not doubt:
                 break
-        else:  # somebody forks and leaves faster than we look: nobody is said to be empty
-            if self._strays.are_new(doubt):
-                held |= {one.name for one, _ in ended} | {one.name for one in self._haunted}
+        # Somebody forks and leaves faster than we look, or is not to be known: nobody is empty.
+        now, self._strays_at = time.monotonic(), None
+        if doubt and self._strays.are_new(doubt, now):
+            held |= {one.name for one, _ in ended} | {one.name for one in self._haunted}
+            self._strays_at = now + STRAYS_AGAIN_S
         self._settle(ended, held)
         return others
 

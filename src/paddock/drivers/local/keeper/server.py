@@ -141,6 +141,9 @@ class Server:
             return
         if signal.SIGTERM in woken_by and not self._children.attempts:
             self._term = True
+        self._reap()
+
+    def _reap(self) -> None:
         for pid in self._children.reap():
             self._requests.revival.reaped(pid)
 
@@ -196,6 +199,8 @@ class Server:
     def _tick(self) -> None:
         now = time.monotonic()
         self._children.look_at_starting(now)
+        if self._children.is_in_doubt(now):
+            self._reap()
         self._requests.go_on(now)
         daemons = self.daemons()
         if self._requests.revival.is_on:  # who would not be brought back is not ended

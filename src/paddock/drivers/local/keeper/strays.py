@@ -15,13 +15,18 @@ from __future__ import annotations
 
 import os
 
-from .members import DEAD_STATES, look_at, mark_in, read_environ, scan
+from .members import DEAD_STATES, look_at, mark_in, read_environ, read_proc, scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
     from .members import Leads, Process
+
+# For so long it is not known whose one is that nobody can look into. A zombie that is not reaped by
+# then is held by a tracer, and who has not begun its program by then has none.
+DOUBTED_AT_MOST_S = 2.0
+ENV_START, ENV_END = 47, 48  # of /proc/PID/stat, after the name
 
 
 class Strays:
@@ -31,32 +36,30 @@ class Strays:
 
     def __init__(self) -> None:
         self.owners: dict[int, str] = {}  # "": nobody's
-        self._doubted: set[int] = set()
+        self._doubted: dict[int, float] = {}  # since when
 
     def reaped(self, pid: int) -> None:
         self.owners.pop(pid, None)
-        self._doubted.discard(pid)
+        self._doubted.pop(pid, None)
 
     def held(self, mains: Container[int], leads: Callable[[], Leads]) -> tuple[set[str], set[int]]:
-        """The attempts that have some, and who ended just now: reap those and look again, because
-        what they leave behind may be missing in the list."""
+        """The attempts that have some, and whom to look at again: who ended just now, because what
+        those leave behind may be missing in the list, and who is in the middle of an exec."""
         orphans = [pid for pid in own_children() if pid not in mains]
         unknown = [pid for pid in orphans if pid not in self.owners]
         known = leads() if unknown else None
         doubt = set()
         for pid in unknown:
             process = look_at(pid)
-            if process is None or process.state in DEAD_STATES:
+            lives = process is not None and process.state not in DEAD_STATES
+            if not (lives and known and process and self._meet(process, known)):
                 doubt.add(pid)
-            elif known is not None:
-                self._meet(process, known)
         return {owner for pid in orphans if (owner := self.owners.get(pid))}, doubt
 
-    def are_new(self, doubt: set[int]) -> bool:
-        """Who was doubted before and is still not reaped is held by a tracer: nobody's."""
-        new = not doubt <= self._doubted
-        self._doubted |= doubt
-        return new
+    def are_new(self, doubt: set[int], now: float) -> bool:
+        """Whether one of them may still be somebody's."""
+        since = [self._doubted.setdefault(pid, now) for pid in doubt]
+        return now - max(since, default=0.0) < DOUBTED_AT_MOST_S
 
     def of(self, names: Container[str], mains: Container[int], leads: Leads) -> list[Process]:
         """Those attempts' orphans, and the dead of their sessions: all unreaped children of ours,
@@ -72,12 +75,26 @@ class Strays:
                 found.append(process)
         return found
 
-    def _meet(self, process: Process, leads: Leads) -> None:
+    def _meet(self, process: Process, leads: Leads) -> bool:
+        """False in the middle of an exec, when every environment reads empty: whoever has left its
+        session too is then known by nothing, and may be anybody's."""
         environ = read_environ(process.pid)
         # Its session first: that one nobody can put on, as they can a mark.
         owner = _by_session(process, leads) or leads.marks.get(mark_in(environ) or "")
-        if owner or environ:  # in the middle of an exec it reads empty: then it is met again
+        if owner or environ:
             self.owners[process.pid] = owner or ""
+            return True
+        return _was_given_none(process.task)
+
+
+def _was_given_none(pid: int) -> bool:
+    """By where its environment begins and ends, which in the middle of an exec is not known yet.
+
+    Not by its words: those may be there a moment after the environment was read, and found empty.
+    """
+    stat = read_proc(pid, "stat")
+    fields = stat[stat.rfind(b")") + 2 :].split()
+    return len(fields) > ENV_END and fields[ENV_START] == fields[ENV_END] != b"0"
 
 
 def _by_session(process: Process, leads: Leads) -> str | None:
