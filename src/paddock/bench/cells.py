@@ -11,7 +11,7 @@ from typing import Final
 
 from paddock.core.retry import AT_OWN_WALL
 from paddock.wire.run_request import RunRequest
-from paddock.wire.views import RunView
+from paddock.wire.views import MoveView, RunView
 
 from .ceiling import Ceiling
 from .pen import Pen, PenFailed, a_pen
@@ -60,6 +60,7 @@ class Outcome:
     views: list[RunView]
     watched: Watched
     cpu_wait_percent: float
+    took_s: tuple[float, ...] = ()  # how long each was there that was started
 
     def ended(self, outcome: str) -> int:
         return sum(view.outcome == outcome for view in self.views)
@@ -90,12 +91,6 @@ class Outcome:
         seen = {view.id: runs[view.id].peak_mib for view in self.views if view.id in runs}
         found = (max((v.peak_bytes or 0) / MIB, seen.get(v.id, 0.0)) for v in self.views)
         return tuple(peak for peak in found if peak)
-
-    @property
-    def took_s(self) -> tuple[float, ...]:
-        """How long each was there, as far as it was seen."""
-        seen = (one.memory for one in self.watched.runs.values() if one.memory)
-        return tuple(memory[-1][0] - memory[0][0] for memory in seen)
 
     def curves(self) -> tuple[Curve, ...]:
         agents = [
@@ -132,7 +127,16 @@ def run_cell(requests: Sequence[RunRequest], how: How) -> Outcome:
             wall_s = time.monotonic() - began
             waited = watched.cpu_wait.percent()
         check_ends(views, kills=oom_kills() - kills)
-        return Outcome(wall_s, views, watched, waited)
+        with pen.client() as client:
+            took_s = tuple(filter(None, (at_work_s(client.story(run)) for run in ids)))
+        return Outcome(wall_s, views, watched, waited, took_s)
+
+
+def at_work_s(story: Sequence[MoveView]) -> float | None:
+    """From the start to the end of the last attempt, by the daemon's own clock: looks at its memory
+    are a second apart, which is half of what a small agent takes. None: it never started."""
+    begun = [move.at for move in story if move.state == "starting"]
+    return max(story[-1].at - begun[-1], 1e-3) if begun else None
 
 
 def until_ended(

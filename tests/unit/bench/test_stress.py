@@ -6,8 +6,9 @@ import signal
 
 import pytest
 
-from paddock.bench.cells import Limits, Unsafe, check, check_ends
+from paddock.bench.cells import Limits, Unsafe, at_work_s, check, check_ends
 from paddock.bench.watching import Watched
+from paddock.wire.views import MoveView
 from tests.kit.fleet_views import a_run_view
 
 KILLED = a_run_view("hog", state="ended", outcome="failed", signal=signal.SIGKILL)
@@ -31,3 +32,15 @@ def test_a_kill_by_somebody_or_at_a_wall_is_not() -> None:
     walled = a_run_view("w", state="ended", outcome="memory_limit_exceeded", signal=signal.SIGKILL)
     failed = a_run_view("f", state="ended", outcome="failed", exit_code=1)
     check_ends([walled, failed], kills=2)
+
+
+def a_story(*moves: tuple[float, str]) -> list[MoveView]:
+    return [MoveView(at=at, state=state, attempt=1, because="") for at, state in moves]
+
+
+def test_how_long_an_agent_took_is_what_its_last_attempt_took() -> None:
+    once = a_story((1.0, "queued"), (3.0, "starting"), (3.1, "running"), (4.25, "ended"))
+    assert at_work_s(once) == 1.25
+    again = a_story((1.0, "starting"), (9.0, "queued"), (10.0, "starting"), (12.0, "ended"))
+    assert at_work_s(again) == 2.0
+    assert at_work_s(a_story((1.0, "queued"), (2.0, "ended"))) is None
