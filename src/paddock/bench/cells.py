@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import mean
-from typing import Final
+from typing import Final, NamedTuple
 
 from paddock.core.retry import AT_OWN_WALL
 from paddock.wire.run_request import RunRequest
@@ -15,7 +15,7 @@ from paddock.wire.views import MoveView, RunView
 
 from .ceiling import Ceiling
 from .pen import Pen, PenFailed, a_pen
-from .report import COMPLETED, OOM_KILLS, Curve, Figure
+from .report import AGENTS_AT_ONCE, COMPLETED, OOM_KILLS, Curve, Figure
 from .telling import Tell, how_far, silent
 from .watching import MIB, Watched, Watcher, oom_kills
 
@@ -54,13 +54,33 @@ class How:
     now: Tell = silent  # what it is at
 
 
+class Span(NamedTuple):
+    """Of the last attempt of an agent, by the daemon's own clock: looks at its memory are a second
+    apart, which is half of what a small one takes."""
+
+    since: float
+    until: float
+
+
 @dataclass(slots=True)
 class Outcome:
     wall_s: float
     views: list[RunView]
     watched: Watched
     cpu_wait_percent: float
-    took_s: tuple[float, ...] = ()  # how long each was there that was started
+    spans: tuple[Span, ...] = ()  # of those that were started
+
+    @property
+    def took_s(self) -> tuple[float, ...]:
+        return tuple(span.until - span.since for span in self.spans)
+
+    @property
+    def at_once(self) -> int:
+        """How many of them were there at the same time: fewer than were given, where not all had
+        room."""
+        starts = [span.since for span in self.spans]
+        there = (sum(span.since <= at < span.until for span in self.spans) for at in starts)
+        return max(there, default=0)
 
     def ended(self, outcome: str) -> int:
         return sum(view.outcome == outcome for view in self.views)
@@ -128,15 +148,14 @@ def run_cell(requests: Sequence[RunRequest], how: How) -> Outcome:
             waited = watched.cpu_wait.percent()
         check_ends(views, kills=oom_kills() - kills)
         with pen.client() as client:
-            took_s = tuple(filter(None, (at_work_s(client.story(run)) for run in ids)))
-        return Outcome(wall_s, views, watched, waited, took_s)
+            spans = (span_of(client.story(run)) for run in ids)
+            return Outcome(wall_s, views, watched, waited, tuple(filter(None, spans)))
 
 
-def at_work_s(story: Sequence[MoveView]) -> float | None:
-    """From the start to the end of the last attempt, by the daemon's own clock: looks at its memory
-    are a second apart, which is half of what a small agent takes. None: it never started."""
+def span_of(story: Sequence[MoveView]) -> Span | None:
+    """None: it never started."""
     begun = [move.at for move in story if move.state == "starting"]
-    return max(story[-1].at - begun[-1], 1e-3) if begun else None
+    return Span(begun[-1], max(story[-1].at, begun[-1] + 1e-3)) if begun else None
 
 
 def until_ended(
@@ -177,11 +196,13 @@ def figures_of(outcomes: Sequence[Outcome], *, alone_s: float | None = None) -> 
     completed = tuple(100 * one.completed for one in outcomes)
     kills = tuple(float(one.ooms) for one in outcomes)
     wall_s = tuple(one.wall_s for one in outcomes)
+    at_once = tuple(float(one.at_once) for one in outcomes)
     peaks = tuple(peak for one in outcomes for peak in one.peaks_mib)
     swap = tuple(one.watched.swap_percent for one in outcomes)
     found = [
         Figure(name=COMPLETED, unit="%", samples=completed, better="higher"),
         Figure(name=OOM_KILLS, unit="", samples=kills, better="lower"),
+        Figure(name=AGENTS_AT_ONCE, unit="", samples=at_once),
         Figure(name="wall time", unit="s", samples=wall_s, better="lower"),
         Figure(name="peak of an agent", unit="MiB", samples=peaks, better="lower"),
         Figure(name="swap", unit="%", samples=swap, better="lower"),

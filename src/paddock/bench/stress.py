@@ -14,7 +14,7 @@ from paddock.wire.run_request import RunRequest
 from . import machine
 from .ceiling import Ceiling
 from .cells import USUAL, How, Limits, Outcome, Unsafe, figures_of, run_cell
-from .report import COMPLETED, Cell, Report
+from .report import AGENTS_AT_ONCE, COMPLETED, Cell, Report
 from .telling import Tell, silent
 from .watching import MIB
 
@@ -141,6 +141,9 @@ def _verdict(found: Sequence[Outcome], alone_s: float | None) -> str:
         said[0] += f" ({len(found)} rounds)"
     if kills := sum(one.ooms for one in found):
         said.append(f"{kills} killed at {'its wall' if kills == 1 else 'their walls'}")
+    at_once = min(one.at_once for one in found)
+    if at_once < len(found[0].views):
+        said.append(f"{at_once} at once: more had no room")
     peaks = [peak for one in found for peak in one.peaks_mib]
     if peaks:
         said.append(f"peak {format_size(round(max(peaks) * MIB))}")
@@ -157,22 +160,27 @@ _TOLD = ("succeeded", "memory_limit_exceeded")
 
 
 def _safe(cells: Sequence[Cell], grid: Grid) -> list[str]:
-    """The most agents that all completed, for each size."""
+    """The most agents that all completed, for each size: those that were there together."""
     found = []
     for memory in grid.memory_bytes:
         column = format_size(memory)
         good = [
-            agents
-            for agents in grid.agents
+            _least(cell, AGENTS_AT_ONCE)
             for cell in cells
-            if (cell.row, cell.column) == (_row(agents), column) and _all_completed(cell)
+            if cell.column == column and _is_good(cell)
         ]
-        most = max(good, default=0)
-        found.append(f"{column} each: {f'{most} at once completed' if most else 'none completed'}")
+        most = max(good, default=0.0)
+        found.append(
+            f"{column} each: {f'{most:.0f} at once completed' if most else 'none completed'}"
+        )
     return found
 
 
-def _all_completed(cell: Cell) -> bool:
-    """In every round."""
-    done = next((one for one in cell.figures if one.name == COMPLETED), None)
-    return done is not None and min(done.samples, default=0.0) >= 100
+def _is_good(cell: Cell) -> bool:
+    """All of them, in every round."""
+    return _least(cell, COMPLETED) >= 100
+
+
+def _least(cell: Cell, name: str) -> float:
+    samples = next((one.samples for one in cell.figures if one.name == name), ())
+    return min(samples, default=0.0)

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from paddock.bench.cells import Limits, Unsafe, at_work_s, check, check_ends
+from paddock.bench.cells import Limits, Outcome, Span, Unsafe, check, check_ends, span_of
 from paddock.bench.watching import Watched
 from paddock.wire.views import MoveView
 from tests.kit.fleet_views import a_run_view
@@ -38,9 +38,26 @@ def a_story(*moves: tuple[float, str]) -> list[MoveView]:
     return [MoveView(at=at, state=state, attempt=1, because="") for at, state in moves]
 
 
-def test_how_long_an_agent_took_is_what_its_last_attempt_took() -> None:
+def test_the_span_of_an_agent_is_that_of_its_last_attempt() -> None:
     once = a_story((1.0, "queued"), (3.0, "starting"), (3.1, "running"), (4.25, "ended"))
-    assert at_work_s(once) == 1.25
+    assert span_of(once) == (3.0, 4.25)
     again = a_story((1.0, "starting"), (9.0, "queued"), (10.0, "starting"), (12.0, "ended"))
-    assert at_work_s(again) == 2.0
-    assert at_work_s(a_story((1.0, "queued"), (2.0, "ended"))) is None
+    assert span_of(again) == (10.0, 12.0)
+    assert span_of(a_story((1.0, "queued"), (2.0, "ended"))) is None
+
+
+@pytest.mark.parametrize(
+    ("spans", "at_once"),
+    [
+        ((), 0),
+        (((0.0, 2.0), (1.0, 3.0)), 2),
+        (((0.0, 2.0), (0.0, 2.0), (2.0, 4.0), (2.1, 4.0)), 2),
+        (((0.0, 9.0), (1.0, 2.0), (3.0, 4.0)), 2),
+    ],
+)
+def test_at_once_are_those_that_were_there_together(
+    spans: tuple[tuple[float, float], ...], at_once: int
+) -> None:
+    found = Outcome(9.0, [], Watched(), 0.0, tuple(Span(*each) for each in spans))
+    assert found.at_once == at_once
+    assert found.took_s == tuple(until - since for since, until in spans)
