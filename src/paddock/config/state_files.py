@@ -16,7 +16,6 @@ FILE, DIRECTORY, SOCKET = "a file", "a directory", "a socket"
 LONG_KEPT: Final = {
     "paddock.db": FILE,
     "paddock.db-wal": FILE,
-    "instance": FILE,
     "keeper": DIRECTORY,
     "keeper/attempts": DIRECTORY,
     "output": DIRECTORY,
@@ -29,6 +28,7 @@ NO_LINKS: Final = {
     "keeper/mover.lock": FILE,
     "keeper/keeper.sock": SOCKET,
 }
+MADE_ANEW: Final = ("instance",)  # whatever is there gives way, if it is no directory
 _WORDS: Final = {
     stat.S_IFREG: FILE,
     stat.S_IFDIR: DIRECTORY,
@@ -44,13 +44,18 @@ def what_is_wrong(state: Path) -> str | None:
         path = state / name
         if (problem := wrong_with(path, wanted, through_links=name in LONG_KEPT)) is not None:
             return problem
-    return None
+    directories = (state / name for name in MADE_ANEW if (state / name).is_dir())
+    return next((_told(path, DIRECTORY, FILE) for path in directories), None)
 
 
 def wrong_with(path: Path, wanted: str, *, through_links: bool) -> str | None:
     found = _found(path, through_links=through_links)
     if found is None or found == wanted:
         return None
+    return _told(path, found, wanted)
+
+
+def _told(path: Path, found: str, wanted: str) -> str:
     return f"{path} is {found}, where paddock keeps {wanted}: move it away, and start again"
 
 

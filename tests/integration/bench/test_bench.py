@@ -31,7 +31,7 @@ PYTHON = f"{sys.executable} -I -S -c"
 def test_a_grid_inside_a_ceiling(yard: Yard) -> None:
     """The agents need 400 MiB: at 256 the first one ends its column, at 1 GiB all complete."""
     found = yard.report(
-        *("stress", "--within", "3G", "--agents", "1,2", "--memory", "256M,1G"),
+        *("stress", "--within", "4G", "--agents", "1,2", "--memory", "256M,1G"),
         *("--every", "100ms", "--agent", f"{PYTHON} '{HOG}; import time; time.sleep(0.7)'"),
     )
     first, second, third, fourth = found.cells
@@ -44,7 +44,7 @@ def test_a_grid_inside_a_ceiling(yard: Yard) -> None:
     assert {curve.name for curve in fourth.curves} == {"agent-1", "agent-2", "host"}
     assert max(value for _, value in fourth.curves[0].points) > 300, "the curve was sampled"
     assert found.verdicts == ("256 MiB each: none completed", "1 GiB each: 2 at once completed")
-    assert found.settings["within"] == "3 GiB"
+    assert found.settings["within"] == "4 GiB"
 
 
 @pytest.mark.parametrize("then", ["sleep 0.5", "exit 0"])

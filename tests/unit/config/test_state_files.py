@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from paddock.config.state_files import LONG_KEPT, NO_LINKS, what_is_wrong
+from paddock.config.state_files import LONG_KEPT, MADE_ANEW, NO_LINKS, what_is_wrong
 
 
 def put(path: Path, kind: str) -> None:
@@ -58,3 +58,15 @@ def test_a_link_to_another_disk_will_do_for_all_but_locks_and_sockets(
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).symlink_to(tmp_path / "elsewhere")
     assert (what_is_wrong(tmp_path) is None) == (name in LONG_KEPT)
+
+
+@pytest.mark.parametrize("name", MADE_ANEW)
+@pytest.mark.parametrize("kind", ["a file", "a directory", "a pipe", "a link that leads nowhere"])
+def test_what_is_made_anew_is_in_the_way_of_nobody_but_as_a_directory(
+    tmp_path: Path, name: str, kind: str
+) -> None:
+    """An agent could lay a pipe there, and no daemon would start again."""
+    put(tmp_path / name, kind)
+    told = f"{tmp_path / name} is a directory, where paddock keeps a file: "
+    expected = f"{told}move it away, and start again" if kind == "a directory" else None
+    assert what_is_wrong(tmp_path) == expected
