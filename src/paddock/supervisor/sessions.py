@@ -70,7 +70,7 @@ class Sessions:
     def __init__(self, top: Path, written: Written) -> None:
         self._top = top
         self._written = written
-        self._done = Sweeper(self.remove)
+        self._done = Sweeper(self.remove, self._path)
 
     def given(self, launch: Launch, agent: Agent) -> Launch:
         """With the command that begins a session, or goes on with the one that is known."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import stat
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -25,11 +26,8 @@ log = logging.getLogger("paddock.sweeping")
 
 
 class Sweeper:
-    def __init__(
-        self, remove: Callable[[str], None], path: Callable[[str], Path] | None = None
-    ) -> None:
-        """`remove` is called in a thread, with one name after the other. `path` says where it is,
-        of what may wait if nobody has touched it."""
+    def __init__(self, remove: Callable[[str], None], path: Callable[[str], Path]) -> None:
+        """Both are called in a thread, with one name after the other; `path` says where it is."""
         self._remove = remove
         self._path = path
         self._waiting: list[str] = []
@@ -71,19 +69,19 @@ class Sweeper:
 
     def _remove_touched(self, names: Iterable[str]) -> None:
         for name in names:
-            if self._path is not None and is_untouched(self._path(name)):
-                self._untouched.append(name)
-            else:
-                self._remove_one(name)
+            self._remove_one(name, may_wait=True)
 
     def _remove_untouched(self) -> None:
         names, self._untouched = self._untouched, []
         for name in names:
-            self._remove_one(name)
+            self._remove_one(name, may_wait=False)
 
-    def _remove_one(self, name: str) -> None:
+    def _remove_one(self, name: str, *, may_wait: bool) -> None:
         try:
-            self._remove(name)
+            if may_wait and is_untouched(self._path(name)):
+                self._untouched.append(name)
+            else:
+                self._remove(name)
         except Exception as error:  # noqa: BLE001 - the others have their turn
             log.warning("%s is left: %s", name, error)
 
@@ -100,11 +98,12 @@ class Sweeper:
 
 
 def is_untouched(path: Path) -> bool:
-    """Whether it is as it was made: all three times are set then, and to put anything there, or to
-    set one of them, changes only some. What came in the same tick of the kernel's clock is not
-    seen, and goes a little later."""
+    """Whether it is a directory as it was made: all three times are set then, and to put anything
+    there, or to set one of them, changes only some. What came in the same tick of the kernel's
+    clock is not seen, and goes a little later."""
     try:
         found = os.stat(path, follow_symlinks=False)  # noqa: PTH116 - for every end
     except OSError:
         return False
-    return found.st_atime_ns == found.st_mtime_ns == found.st_ctime_ns
+    is_as_made = found.st_atime_ns == found.st_mtime_ns == found.st_ctime_ns
+    return is_as_made and stat.S_ISDIR(found.st_mode)
