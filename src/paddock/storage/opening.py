@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +27,7 @@ from .errors import (
     StoreUnsafe,
 )
 
+GLANCE_S: Final = 0.2  # that somebody looks at the lock takes microseconds, on a busy machine more
 BUSY_MS: Final = 2000  # another daemon is found by its lock; this is for a curious sqlite3 shell
 # The write-ahead log is this long from the start, and SQLite writes over it: it begins anew at
 # 1,000 pages, which is a little less. A commit that lets the file grow waits for the file system's
@@ -93,7 +95,7 @@ def hold(path: Path) -> int:
     # Never removed: whoever waits for a lock on a removed file would hold a lock on nothing.
     lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _take(lock)
     except BlockingIOError:
         holder = os.read(lock, 20).decode("ascii", "replace").strip()
         os.close(lock)
@@ -103,6 +105,19 @@ def hold(path: Path) -> int:
         raise
     _sign(lock)
     return lock
+
+
+def _take(lock: int) -> None:
+    """Raises BlockingIOError. A client that waits for a daemon looks whether somebody has the store
+    by a lock of its own, for a moment (`client/starting.py`): that is nobody to give way to."""
+    give_up_at = time.monotonic() + GLANCE_S
+    while True:
+        try:
+            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > give_up_at:
+                raise
+            time.sleep(GLANCE_S / 20)
 
 
 def same_file(descriptor: int, path: str) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -135,6 +137,18 @@ def test_a_second_daemon_finds_the_first(path: Path) -> None:
     again = open_store(path)
     assert again.run("r999") is not None
     again.close()
+
+
+def test_whoever_only_looks_at_the_lock_is_not_taken_for_a_daemon(path: Path) -> None:
+    """As a client does that waits for one to begin (`client/starting.py`)."""
+    filled(path).close()
+    glance = os.open(f"{path}.lock", os.O_RDONLY)
+    fcntl.flock(glance, fcntl.LOCK_SH)
+    over = threading.Timer(0.02, os.close, (glance,))
+    over.start()
+    open_store(path).close()
+    assert over.finished.is_set()
+    over.join()
 
 
 def test_a_removed_lock_file_lets_nobody_in(path: Path) -> None:
