@@ -13,6 +13,7 @@ GUEST := qemu-system-x86_64:qemu-system-x86 setpriv:util-linux /lib/systemd/syst
 # What containers are tried with. crun is not among them: podman would prefer it, and on a host with cgroup v1 and
 # v2 side by side it refuses to start anything.
 ENGINES := podman:podman runc:runc dockerd:docker.io containerd:containerd busybox:busybox-static
+RACERS := parallel:parallel tsp:task-spooler
 SITE := .venv-docs
 PROMETHEUS := prometheus:prometheus promtool:prometheus
 .PHONY: help setup demo docs test test-agents test-vm fresh chaos hunt image lock audit check lint fmt bench race clean
@@ -84,7 +85,7 @@ fmt: setup ## format, and mend what lint can mend
 
 TIMES := 1
 bench: setup ## every benchmark in bench/, held against the last release; then bench/RESULTS.md
-	@tools/needs chromium:chromium tmux:tmux parallel:parallel s6-log:s6 multilog:daemontools svlogd:runit node:nodejs npm:npm git:git
+	@tools/needs chromium:chromium tmux:tmux s6-log:s6 multilog:daemontools svlogd:runit node:nodejs npm:npm git:git $(RACERS) $(GUEST)
 	@tools/agents
 	@$(BIN)/python hatch_build.py
 	@$(BIN)/python bench/every.py --rounds $(TIMES) $(ONLY)
@@ -95,7 +96,7 @@ docs: ## the documents as a site, in site/ (an environment of its own, so that n
 	@echo 'docs: site/index.html'
 
 race: setup ## paddock beside xargs, parallel, task-spooler and the static formula: sixty agents in 8 GiB, ten minutes
-	@tools/needs parallel:parallel tsp:task-spooler
+	@tools/needs $(RACERS)
 	@$(BIN)/python hatch_build.py
 	$(BIN)/python bench/peers
 

@@ -19,9 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+from ground import Ground, keep, verdict, wait_for
 
-from bench.ground import Ground, keep, verdict, wait_for
 from paddock import stream
 from paddock.bench.pen import PADDOCK
 from paddock.client import Client

@@ -14,7 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench.ground import cpu_s, keep
+from ground import cpu_s, keep
+
 from paddock.cgroups.group import Walls
 from paddock.cgroups.mounts import UNIFIED, top_of
 from paddock.cgroups.v1 import WANTED, Group1
