@@ -14,6 +14,7 @@ HEAD = """\
 Made by `make bench` from [results](results/README.md); what each benchmark does stands at its head.
 Ratios are taken within one run, against a peer or a bare baseline, and travel between machines; the
 rest is told beside its limit. *Of the target* is what was measured, divided by what was wanted.
+*Stolen* is what the host of a virtual machine gave to others while it wanted to work.
 
 """
 
@@ -65,5 +66,7 @@ def _line(row: Row, found: tuple[float, Document] | None) -> str:
 
 
 def _load(document: Document) -> str:
-    found = document.get("machine", {}).get("load_average", "")
-    return f"{found[0]:.1f}" if isinstance(found, list) else f"{found}"
+    machine = document.get("machine", {})
+    found, stolen = machine.get("load_average", ""), machine.get("stolen_percent") or 0.0
+    load = f"{found[0]:.1f}" if isinstance(found, list) else f"{found}"
+    return f"{load}; {stolen:.0f} % stolen" if stolen >= 1 else load
