@@ -389,6 +389,7 @@ class Grounds:
         self._coming.clear()
         for name in self._scratches.close():
             self._scratch.is_gone(name)  # what is not empty, the next daemon removes
+        self._scratch.close()
         for block in (*self._spare, *(laid.block for laid in self._laid.values())):
             block.close()
         for threads in (self._makers, self._sweepers, self._collectors):

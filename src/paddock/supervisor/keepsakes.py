@@ -20,6 +20,7 @@ from paddock.ports import Launch
 from paddock.supervisor.later import Stated, stated_in
 from paddock.supervisor.sweeping import Sweeper
 from paddock.supervisor.thoughts import Parting
+from paddock.workspaces.in_advance import InAdvance
 from paddock.workspaces.removal import delete_tree
 
 VARIABLE: Final = "PADDOCK_CHECKPOINT_DIR"
@@ -34,15 +35,19 @@ class Keepsakes:
     def __init__(self, top: Path) -> None:
         self._top = top
         self._done = Sweeper(self.remove, self._top.joinpath)
+        self._in_advance = InAdvance(top)
 
     def given(self, launch: Launch) -> Launch:
         """With a place for its checkpoints. Raises OSError where none can be made."""
         path = self._top / launch.attempt.run
+        after = launch.labels.get(AFTER_LABEL)
         try:
-            self._make(path, launch.labels.get(AFTER_LABEL))
+            is_new = launch.attempt.number == 1 and after is None
+            if not (is_new and self._in_advance.take(path)):
+                self._make(path, after)
         except FileNotFoundError:
             self._top.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._make(path, launch.labels.get(AFTER_LABEL))
+            self._make(path, after)
         self._forget_stated(launch)
         later = self._later(launch.attempt)
         ours = {**launch.ours, VARIABLE: str(path), LATER: later}
@@ -108,6 +113,7 @@ class Keepsakes:
 
     def close(self) -> None:
         """What is left of those that succeeded goes when their runs are forgotten."""
+        self._in_advance.close()
         for run in self._done.close():
             with suppress(OSError):
                 (self._top / run).rmdir()

@@ -98,12 +98,13 @@ class Sweeper:
 
 
 def is_untouched(path: Path) -> bool:
-    """Whether it is a directory as it was made: all three times are set then, and to put anything
-    there, or to set one of them, changes only some. What came in the same tick of the kernel's
-    clock is not seen, and goes a little later."""
+    """Whether it is a directory as it was made: both times are set then, and to put anything there
+    changes one. (The third is changed by a new name, see `workspaces.in_advance`.) What came in the
+    same tick of the kernel's clock is not seen, nor what somebody set back: it goes a little later.
+    """
     try:
         found = os.stat(path, follow_symlinks=False)  # noqa: PTH116 - for every end
     except OSError:
         return False
-    is_as_made = found.st_atime_ns == found.st_mtime_ns == found.st_ctime_ns
+    is_as_made = found.st_atime_ns == found.st_mtime_ns
     return is_as_made and stat.S_ISDIR(found.st_mode)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from .errors import UnsafePlace
+from .in_advance import InAdvance
 from .records import check_run
 from .removal import delete_tree, sweep
 
@@ -18,6 +19,7 @@ class Scratch:
 
     def __init__(self, top: Path) -> None:
         self._top = top
+        self._in_advance = InAdvance(top)
 
     def path(self, name: str) -> Path:
         check_run(name)
@@ -26,6 +28,8 @@ class Scratch:
     def make(self, name: str) -> Path:
         """Empty. What an earlier life of the same attempt left is removed first."""
         path = self.path(name)
+        if self._in_advance.take(path):
+            return path
         try:
             os.mkdir(path, 0o700)  # noqa: PTH102 - nearly always, and this is done for every start
         except FileNotFoundError:
@@ -63,6 +67,9 @@ class Scratch:
         if not self._top.is_dir():
             return []
         return sorted(p.name for p in self._top.iterdir() if not p.name.startswith("."))
+
+    def close(self) -> None:
+        self._in_advance.close()
 
     def sweep(self) -> list[str]:
         """What a deletion that was killed left."""

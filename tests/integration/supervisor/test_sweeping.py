@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,22 +53,24 @@ async def gone(path: Path, *, within_s: float = 10.0) -> float:
     return time.monotonic() - began
 
 
-@pytest.mark.parametrize("touched", ["a file", "was a file", "another mode", "set back"])
-def test_whatever_is_done_to_it_it_is_touched(tmp_path: Path, touched: str) -> None:
+@pytest.mark.parametrize("touched", ["a file", "was a file", "a directory"])
+def test_whatever_is_put_there_it_is_touched(tmp_path: Path, touched: str) -> None:
     made = a_directory(tmp_path / "made")
     assert is_untouched(made)
     tick(made)
-    if "file" in touched:
+    if touched == "a directory":
+        (made / "directory").mkdir()
+    else:
         (made / "file").touch()
     if touched == "was a file":
         (made / "file").unlink()
-    if touched == "another mode":
-        made.chmod(0o755)
-    if touched == "set back":
-        before = made.stat()
-        (made / "file").touch()
-        os.utime(made, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert not is_untouched(made)
+
+
+def test_a_new_name_touches_nothing(tmp_path: Path) -> None:
+    made = a_directory(tmp_path / "made")
+    tick(made)
+    assert is_untouched(made.rename(tmp_path / "named"))
 
 
 def test_what_is_not_there_or_holds_something_waits_for_nothing(tmp_path: Path) -> None:
