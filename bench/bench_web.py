@@ -20,7 +20,7 @@ from ground import Ground, a_ground, cpu_s, keep, resident_mb
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from playwright.sync_api import BrowserContext, Page
+from playwright.sync_api import BrowserContext, CDPSession, Page
 
 from paddock.wire.run_request import RunRequest
 from tests.kit.browser import Dashboard, a_browser, a_dashboard
@@ -29,6 +29,7 @@ AGENTS = 300
 WARM_UP_S = 15.0  # the page's code is compiled
 LINES_S = 30.0
 EVERY_S = 5.0
+LOOKS = 3
 MOST_GROWTH = 1.10
 MOST_P99_MS = 500.0
 CONFIG = "performance_profile: host\nqueue: {admission: learned}\n"
@@ -96,12 +97,14 @@ class Sight:
         self._tools = [context.new_cdp_session(page) for page in self.pages]
 
     def heap_mb(self) -> float:
-        """Of all three pages, after what is not used has been let go."""
-        total = 0.0
-        for tools in self._tools:
-            tools.send("HeapProfiler.collectGarbage")
-            total += tools.send("Runtime.getHeapUsage")["usedSize"] / 1e6
-        return total
+        """Of all three pages, after what is not used has been let go. The least of three looks: a
+        message that is just being shown is no growth (once 4 MB of 29)."""
+        return sum(min(self._heap_mb(tools) for _ in range(LOOKS)) for tools in self._tools)
+
+    @staticmethod
+    def _heap_mb(tools: CDPSession) -> float:
+        tools.send("HeapProfiler.collectGarbage")
+        return float(tools.send("Runtime.getHeapUsage")["usedSize"]) / 1e6
 
     def nodes(self) -> int:
         return sum(page.evaluate("document.querySelectorAll('*').length") for page in self.pages)
