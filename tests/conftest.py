@@ -36,6 +36,9 @@ def unexpected(skips: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     return [skip for skip in skips if not skip[1].startswith(ALLOWED_SKIPS or ("\0",))]
 
 
+TOLD_LINES: Final = 40
+
+
 class SkipCounter:
     """Gathers skips from tests and from whole modules, in the main process only."""
 
@@ -59,6 +62,10 @@ class SkipCounter:
         terminalreporter.write_line(f"skipped: {len(self.skips)}")
         for test, reason in sorted(unexpected(self.skips)):
             terminalreporter.write_line(f"  unexpected skip (fails in CI): {test}: {reason}")
+        for report in terminalreporter.stats.get("rerun", ()):
+            # It passed when it was tried again, so nobody else tells what had gone wrong.
+            terminalreporter.write_sep("-", f"tried again: {report.nodeid}")
+            terminalreporter.write_line("\n".join(report.longreprtext.splitlines()[-TOLD_LINES:]))
 
 
 def pytest_configure(config: pytest.Config) -> None:
