@@ -21,6 +21,7 @@ MOST: Final = 64
 FEW: Final = MOST // 2
 OFTEN_S: Final = 0.1  # between two that are asked for: then more are likely to follow
 QUIET_S: Final = 5.0  # without one that is asked for: then those that were made go again
+AMPLE_BYTES: Final = 64 * 1024 * 1024  # free on the disk; below it, room is worth more than time
 ENDS_WITHIN_S: Final = 1.0
 
 _numbers: Final = count()
@@ -84,6 +85,9 @@ class InAdvance:
                 os.rmdir(self._spare.popleft())  # noqa: PTH106 - likewise
 
     def _fill(self) -> bool:
+        room = os.statvfs(self._top)
+        if room.f_bavail * room.f_frsize < AMPLE_BYTES:
+            return False
         while len(self._spare) < MOST and not self._is_closed:
             name = f"{self._top}/{PREFIX}{next(_numbers)}"
             os.mkdir(name, 0o700)  # noqa: PTH102 - likewise

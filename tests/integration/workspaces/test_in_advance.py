@@ -105,6 +105,16 @@ def test_what_a_killed_daemon_had_made_goes(top: Path, ready: InAdvance) -> None
     assert not old.exists()
 
 
+def test_on_a_disk_that_is_nearly_full_none_is_made(
+    top: Path, ready: InAdvance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(in_advance, "AMPLE_BYTES", 1 << 60)
+    for number in range(3):
+        assert not ready.take(top / f"run-{number}")
+    until(lambda: all(each.name != "in advance" for each in threading.enumerate()), within_s=30)
+    assert list(top.iterdir()) == []
+
+
 def test_where_none_can_be_made_there_are_none(top: Path) -> None:
     ready = InAdvance(top / "nowhere")
     for name in ("one", "two", "three"):
