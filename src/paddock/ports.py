@@ -336,7 +336,9 @@ class Capture(Protocol):
     def moved(self, attempt: Attempt, size_bytes: int) -> None:
         """So large is its file now."""
 
-    def discarded(self, attempt: Attempt, count: int, *, lines: int) -> None: ...
+    def discard(self, attempt: Attempt, fifo_fd: int, count: int) -> bool:
+        """So many bytes lie in its pipe: some of them are taken and counted, and are gone. False:
+        not now."""
 
     def refused(self, attempt: Attempt) -> None:
         """The file system had no room for it: asked again, there is other advice."""

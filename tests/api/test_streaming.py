@@ -15,6 +15,7 @@ from paddock.client import Client, NotFound
 from paddock.core.run import Attempt
 from paddock.supervisor import news
 from tests.kit.desk import ServedDesk, an_agent
+from tests.kit.discarding import discard
 from tests.kit.raw_http import ask, connect
 from tests.kit.waiting import until
 
@@ -57,7 +58,7 @@ def test_records_say_their_place_and_what_is_missing(desk: ServedDesk, client: C
     records = list(client.log_records(run.id))
     assert b"".join(record.data for record in records) == written
     assert [record.at for record in records] == list(range(0, len(written), 4096))
-    desk.output.intake.discarded(Attempt(run.id, 1), 500, lines=7)
+    discard(desk.output, Attempt(run.id, 1), b"x" * 493 + b"\n" * 7)
     desk.output.append(Attempt(run.id, 1), b"after\n")
     gap, last = list(client.log_records(run.id, from_byte=len(written)))
     assert (gap.at, gap.data, gap.missing_bytes, gap.missing_lines) == (last.at, b"", 500, 7)
@@ -73,7 +74,7 @@ def test_a_follower_hears_of_a_gap_as_it_comes(desk: ServedDesk, client: Client)
     records = client.log_records(run.id, follow=True)
     assert next(records).data == b"hello\n"
     attempt = Attempt(run.id, 1)
-    desk.now(lambda: desk.output.intake.discarded(attempt, 10, lines=1))
+    desk.now(lambda: discard(desk.output, attempt, b"not kept.\n"))
     desk.now(lambda: desk.output.append(attempt, b"on\n"))
     found = [next(records)]
     while not found[-1].data:

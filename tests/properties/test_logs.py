@@ -26,15 +26,19 @@ from hypothesis.stateful import (
 )
 
 from paddock.core.run import Attempt
+from paddock.drivers.draining import waiting_bytes
 from paddock.logs.keeping import Keeping
 from paddock.logs.output import OutputStore
 from paddock.ports import Fate
+from tests.kit.discarding import a_pipe
 
 RUN = "20261017-review"
 SHM = Path("/dev/shm")
 HOME = SHM if SHM.is_dir() else None  # a sync of a real disk takes milliseconds
 TEXT = st.binary(max_size=40).map(lambda data: data + b"\n") | st.binary(min_size=1, max_size=90)
 
+# A byte or two that are alone, and in no text, may be mistaken for the filler (`taking.py`).
+NOT_KEPT = TEXT.filter(lambda data: len(data) > 3 or data.endswith(b"\n"))
 LONG = st.none() | st.integers(0, 14)  # system calls until the end
 
 
@@ -64,12 +68,13 @@ class Fuse:
 class Logs(RuleBasedStateMachine):
     """The model is everything that was ever written, by attempt, kept or not."""
 
+    store: OutputStore
+
     def __init__(self) -> None:
         super().__init__()
         self.home = Path(tempfile.mkdtemp(prefix="paddock-logs-", dir=HOME))
         self.fuse = Fuse()
         self.written = [b""]
-        self.crashed = False
 
     @initialize(
         buffer=st.integers(20, 100),
@@ -82,8 +87,11 @@ class Logs(RuleBasedStateMachine):
         self.start()
 
     def start(self) -> None:
+        if hasattr(self, "store"):
+            self.store.close()  # its descriptors, as a kill does
         self.store = OutputStore(self.home, packers=0, step=self.fuse)
         self.store.intake.about(RUN, "re/view ..\n", self.keeping)
+        self.unless_it_ends(self.store.intake.take_up)
 
     @property
     def attempt(self) -> Attempt:
@@ -95,18 +103,12 @@ class Logs(RuleBasedStateMachine):
         self.written[-1] += data  # the bytes are in the file before anything else is done
         self.unless_it_ends(lambda: self.store.append(self.attempt, data))
 
-    @rule(data=TEXT, after=LONG)
+    @rule(data=NOT_KEPT, after=LONG)
     def lack_room(self, data: bytes, after: int | None) -> None:
         self.fuse.left = after
-        before = self.store.size(RUN)
-        lines = data.count(b"\n")
-        self.unless_it_ends(
-            lambda: self.store.intake.discarded(self.attempt, len(data), lines=lines)
-        )
-        # Killed between taking and counting: that moment is the only one that is not counted.
-        if not self.crashed or self.store.size(RUN) > before:
-            self.written[-1] += data
-        self.crashed = False
+        with a_pipe(data) as fifo_fd:
+            self.unless_it_ends(lambda: self.store.intake.discard(self.attempt, fifo_fd, len(data)))
+            self.written[-1] += data[: len(data) - waiting_bytes(fifo_fd)]
 
     @rule(after=LONG)
     def rotate(self, after: int | None) -> None:
@@ -136,11 +138,9 @@ class Logs(RuleBasedStateMachine):
         self.unless_it_ends(self.store.take_up)
 
     def unless_it_ends(self, work: object) -> None:
-        self.crashed = False
         try:
             work()  # type: ignore[operator]
         except Crash:
-            self.crashed = True
             self.start()
 
     @invariant()
@@ -168,6 +168,8 @@ class Logs(RuleBasedStateMachine):
             assert at == 0 or self.store.missing(RUN).bytes or whole[at - 1 : at] == b"\n"
 
     def teardown(self) -> None:
+        if hasattr(self, "store"):
+            self.store.close()
         shutil.rmtree(self.home)
         Reached.steps |= self.fuse.steps
 
@@ -242,5 +244,5 @@ def test_each_byte_is_there_or_counted() -> None:
     Logs.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
     Logs.TestCase("runTest").runTest()
     wanted = {"rename", "unlink", "open", "write", "fsync", "fsync directory", "truncate"}
-    wanted.add("fsync rotated")
+    wanted |= {"fsync rotated", "write over", "splice"}
     assert wanted <= Reached.steps

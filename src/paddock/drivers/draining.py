@@ -20,7 +20,6 @@ from functools import cache
 from typing import Final
 
 from paddock.core.run import Attempt
-from paddock.drivers.pouring import NO_ROOM, discard
 from paddock.ports import Capture, Fate
 
 MOVERS: Final = 2
@@ -33,6 +32,8 @@ RETRY_S: Final = 1.0
 SOON_S: Final = 0.005
 # An agent that writes faster than can be packed is told when it may go on. Should nobody tell it:
 HELD_AT_MOST_S: Final = 0.5
+
+NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 
 Trouble = Callable[[str | None], None]
 
@@ -121,7 +122,9 @@ class Drain:
             self._capture.when_free(self._attempt, self._tell_loop_to_go_on)
             return False
         if fate is Fate.DISCARD:
-            discard(self._fd, self._capture, self._attempt)
+            if not self._capture.discard(self._attempt, self._fd, waiting_bytes(self._fd)):
+                self._pause(RETRY_S)
+                return False
             return True
         if waiting_bytes(self._fd) > AT_ONCE_BYTES:
             self._hand_over()

@@ -22,12 +22,12 @@ from . import names
 from .bells import Bells
 from .free_room import FreeRoom
 from .keeping import Keeping
-from .names import Part
+from .names import Kind, Part
 from .packers import Packing
-from .shelf import opened
+from .shelf import NONE, Missing, opened
+from .taking import Taking, Whose
 from .tidying import Tidier
 from .times import Marker, records
-from .turns import Turns
 
 # One for two cores: packing is quick, and agents are what the cores are for.
 PACKERS: Final = max(1, min(4, (os.cpu_count() or 1) // 2))
@@ -45,7 +45,8 @@ class Inlet:
     base: int  # where its live file begins
     size: int  # of the live file
     born_at: float  # of its first byte
-    gap: Part | None = None  # that grows while the disk is too full
+    gap: Part | None = None  # just before it, that grows while the disk is too full
+    untold: Missing = NONE  # not kept, after the gap and before the live file, and in no name yet
     origin: int | None = None  # where the attempt begins in the stream of its run, once known
     try_at: int = 0  # of a file that could not be rotated: the size at which to try again
     is_held: bool = False
@@ -76,8 +77,8 @@ class Intake:
         self,
         directory: Path,
         tidier: Tidier,
+        taking: Taking,
         *,
-        turns: Turns,
         packers: int = PACKERS,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -86,7 +87,7 @@ class Intake:
         self.bells = Bells()
         self.counted = Counted()
         self._directory = directory
-        self._tidier, self._turns = tidier, turns
+        self._tidier, self._taking, self._turns = tidier, taking, tidier.turns
         self._now = now
         self._about: dict[str, _About] = {}
         self._inlets: dict[Attempt, Inlet] = {}
@@ -103,7 +104,7 @@ class Intake:
 
     def fate(self, attempt: Attempt) -> Fate:
         inlet = self._inlet(attempt)  # before anything is moved: what lies there is older
-        if self.free_room.is_low():
+        if self.free_room.is_low() or (inlet is not None and self._tell(inlet) is not None):
             return Fate.DISCARD
         # While one part is packed and the next lies ready for it, its agent waits, and nobody else.
         if inlet is not None and self._packing.is_behind(attempt.run):
@@ -137,24 +138,22 @@ class Intake:
             self._rotate(attempt, inlet)
         self.bells.ring(attempt.run)
 
-    def discarded(self, attempt: Attempt, count: int, *, lines: int) -> None:
-        """Written down at once: what is not kept is counted, whatever happens to us."""
-        self.free_room.not_kept(count, lines)
-        self.counted.discarded += 1
-        self.counted.discarded_bytes += count
+    def discard(self, attempt: Attempt, fifo_fd: int, count: int) -> bool:
+        """Told at once in a name: what is not kept is counted, whatever happens to us. What has no
+        place of its own cannot be, as where a file cannot even be renamed: its agent waits."""
         inlet = self._inlet(attempt, make=True)
-        if inlet is None or (inlet.size and not self._rotate(attempt, inlet)):
-            return
-        before, start = inlet.gap, inlet.base
-        if before is not None:
-            start, lines = before.start, lines + (before.lines or 0)
-        after = names.gap(attempt.number, start, inlet.base + count, lines)
-        try:
-            self._tidier.widen(inlet.directory, before, after)
-        except OSError as error:
-            log.error("%d bytes of %s were not kept: %s", count, attempt.run, error)
-            return
-        inlet.gap, inlet.base = after, after.end
+        if inlet is None or not self._has_place(attempt, inlet):
+            return False
+        whose = Whose(attempt, inlet.base + inlet.untold.bytes, inlet.untold)
+        taken = self._taking.take(fifo_fd, count, whose)
+        self.free_room.not_kept(taken.bytes, taken.lines)
+        self.counted.discarded += taken.bytes > 0
+        self.counted.discarded_bytes += taken.bytes
+        inlet.untold = inlet.untold.and_also(taken)
+        error = self._tell(inlet)
+        if error is not None and inlet.untold == taken:  # once
+            log.error("what %s writes is not kept, nor counted yet: %s", attempt.run, error)
+        return True
 
     def refused(self, attempt: Attempt) -> None:  # noqa: ARG002
         self.free_room.refused()
@@ -167,9 +166,8 @@ class Intake:
         if inlet is not None:
             if inlet.size >= self._limit(attempt.run, inlet, self._now()):
                 self._rotate(attempt, inlet)
-            del self._inlets[attempt]
-            if self._newest.get(attempt.run) is inlet:
-                del self._newest[attempt.run]
+            self._tell(inlet)
+            self._leave_inlet(attempt, inlet)
         self._leave(attempt)
         self.bells.ring(attempt.run)
 
@@ -200,6 +198,18 @@ class Intake:
         inlet = self._inlets.get(attempt)
         return None if inlet is None else (inlet.base + inlet.size, inlet.marker.written_at)
 
+    def take_up(self) -> None:
+        """Before a byte is moved: what a killed daemon took and did not tell."""
+        try:
+            left = self._taking.prepare()
+        except OSError as error:
+            log.warning("what has no room is not counted to the byte if I am killed: %s", error)
+            return
+        inlet = None if left is None else self._inlet(left.attempt)
+        if left is not None and inlet is not None and left.end > inlet.base:
+            inlet.untold = Missing(left.end - inlet.base, left.lines)
+            self._tell(inlet)
+
     def tidy_soon(self, run: str, waiting: Iterable[str] = ()) -> None:
         """`waiting`: names of parts that another daemon left."""
         for name in waiting:
@@ -213,6 +223,12 @@ class Intake:
     def close(self) -> None:
         self._packing.close()
         self._tidier.close()
+        self._taking.close()
+
+    def _leave_inlet(self, attempt: Attempt, inlet: Inlet) -> None:
+        del self._inlets[attempt]
+        if self._newest.get(attempt.run) is inlet:
+            del self._newest[attempt.run]
 
     def _leave(self, attempt: Attempt) -> None:
         """How it was to be kept, unless a later attempt or a packer still goes by it: a run is
@@ -228,21 +244,52 @@ class Intake:
         return keeping.limit_bytes(size_bytes=inlet.size, age_s=now - inlet.born_at)
 
     def _inlet(self, attempt: Attempt, *, make: bool = False) -> Inlet | None:
-        """None before the first byte: directories come with it, unless they are asked for."""
+        """None before the first byte: directories come with it, unless one is asked for."""
         found = self._inlets.get(attempt)
         if found is not None or not names.SAFE_RUN.fullmatch(attempt.run):
             return found
         directory = self._directory / attempt.run
-        if make:
-            with suppress(OSError):
-                directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = self._turns.steadily(attempt.run, lambda: _looked_up(directory, attempt.number))
+        if found is None and make:
+            marker = Marker(names.times_name(attempt.number), written_at=0.0)
+            found = Inlet(attempt.number, directory, marker, base=0, size=0, born_at=0.0)
         if found is not None:
             self._inlets[attempt] = found
             newest = self._newest.get(attempt.run)
             if newest is None or newest.number < attempt.number:
                 self._newest[attempt.run] = found
         return found
+
+    def _has_place(self, attempt: Attempt, inlet: Inlet) -> bool:
+        """For a gap: after all that is kept."""
+        if not inlet.size:
+            return True
+        if self._tell(inlet) is not None:
+            return False
+        if not self._rotate(attempt, inlet):
+            self._leave_inlet(attempt, inlet)  # and look again: somebody may have taken its file
+            return False
+        return True
+
+    def _tell(self, inlet: Inlet) -> OSError | None:
+        """Why it cannot be told yet: what comes next would stand in a wrong place."""
+        before, (count, lines) = inlet.gap, inlet.untold
+        if not count:
+            return None
+        start = inlet.base
+        if before is not None:
+            start, lines = before.start, lines + (before.lines or 0)
+        after = names.gap(inlet.number, start, inlet.base + count, lines)
+        try:
+            if not inlet.base:
+                inlet.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._tidier.widen(inlet.directory, before, after)
+        except OSError as error:
+            if isinstance(error, FileNotFoundError):
+                inlet.gap = None  # somebody has removed it
+            return error
+        inlet.gap, inlet.base, inlet.untold = after, after.end, NONE
+        return None
 
     def _rotate(self, attempt: Attempt, inlet: Inlet) -> bool:
         about = self._about.get(attempt.run)
@@ -281,11 +328,11 @@ def _looked_up(directory: Path, attempt: int) -> Inlet | None:
     with opened(directory) as handle:
         if handle is None:
             return None
-        base, size, written_at = 0, 0, 0.0
-        for name in os.listdir(handle):  # noqa: PTH208
-            part = names.parsed(name)
-            if part is not None and part.attempt == attempt:
-                base = max(base, part.end)
+        size, written_at = 0, 0.0
+        found = (names.parsed(name) for name in os.listdir(handle))  # noqa: PTH208
+        rotated = names.in_order(part for part in found if part and part.attempt == attempt)
+        base = rotated[-1].end if rotated else 0
+        gap = rotated[-1] if rotated and rotated[-1].kind is Kind.GAP else None
         with suppress(FileNotFoundError):
             facts = os.stat(names.live_name(attempt), dir_fd=handle, follow_symlinks=False)
             size, written_at = facts.st_size, facts.st_mtime
@@ -293,4 +340,4 @@ def _looked_up(directory: Path, attempt: int) -> Inlet | None:
         begun = [at for start, at, _ in records(handle, times) if start >= base]
         marker = Marker(times, written_at=written_at)
         born_at = begun[0] if begun else written_at
-        return Inlet(attempt, directory, marker, base, size, born_at)
+        return Inlet(attempt, directory, marker, base, size, born_at, gap)

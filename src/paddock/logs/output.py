@@ -22,8 +22,20 @@ from .bells import Bell
 from .intake import PACKERS, Intake
 from .names import HALF, SAFE_RUN, Kind, live_name, parsed, times_name
 from .packing import Unpacker
-from .shelf import BLOCK_BYTES, Missing, Piece, Shelf, Vanished, open_directory, opened, read_live
-from .tidying import Step, Tidier, no_step
+from .shelf import (
+    BLOCK_BYTES,
+    NONE,
+    Missing,
+    Piece,
+    Shelf,
+    Vanished,
+    open_directory,
+    opened,
+    read_live,
+)
+from .steps import Step, no_step
+from .taking import Taking
+from .tidying import Tidier
 from .times import records, since
 from .turns import Turns
 
@@ -51,7 +63,8 @@ class OutputStore:
         self._turns = Turns()
         self._unpacker = Unpacker()
         tidier = Tidier(self._turns, Aside(at_once=packers == 0), step)
-        self.intake = Intake(directory, tidier, turns=self._turns, packers=packers, now=now)
+        taking = Taking(directory, step)
+        self.intake = Intake(directory, tidier, taking, packers=packers, now=now)
 
     def runs(self) -> list[str]:
         """All that have a directory, also an empty one."""
@@ -127,7 +140,7 @@ class OutputStore:
 
     def missing(self, run: str) -> Missing:
         """What was written and is not kept."""
-        return self._ask(run, lambda shelf: shelf.missing(), Missing())
+        return self._ask(run, lambda shelf: shelf.missing(), NONE)
 
     def listening(self, run: str) -> AbstractContextManager[Bell]:
         """A bell that is rung when something more is there."""
@@ -173,7 +186,9 @@ class OutputStore:
         self._turns.forget(run)
 
     def take_up(self) -> None:
-        """What a daemon before this one left to be packed. May run in a thread."""
+        """What a daemon before this one left: bytes to be counted, parts to be packed. May run in
+        a thread."""
+        self.intake.take_up()
         for run in self.runs():
             with suppress(OSError), opened(self._directory / run) as handle:
                 names = [] if handle is None else os.listdir(handle)  # noqa: PTH208

@@ -39,6 +39,12 @@ class Missing(NamedTuple):
     bytes: int = 0
     lines: int = 0
 
+    def and_also(self, more: Missing) -> Missing:
+        return Missing(self.bytes + more.bytes, self.lines + more.lines)
+
+
+NONE: Final = Missing()
+
 
 @dataclass(frozen=True, slots=True)
 class Placed:

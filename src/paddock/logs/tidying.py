@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -20,23 +19,18 @@ from .keeping import Keeping
 from .names import HALF, Kind, Part
 from .packing import MEMBER_BYTES, pack
 from .shelf import READ, opened
+from .steps import Step
 from .turns import Turns
 
 _WRITE: Final = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _NEW: Final = _WRITE | os.O_CREAT | os.O_EXCL
 
-Step = Callable[[str], None]
-
-
-def no_step(name: str) -> None:
-    """Called before each system call that changes something: a test may end the world here."""
-
 
 class Tidier:
     """Of one directory with all runs. `step` is told what is about to be done."""
 
-    def __init__(self, turns: Turns, aside: Aside, step: Step = no_step) -> None:
-        self._turns, self._aside = turns, aside
+    def __init__(self, turns: Turns, aside: Aside, step: Step) -> None:
+        self.turns, self._aside = turns, aside
         self._step = step
 
     def close(self) -> None:
@@ -231,17 +225,17 @@ class Tidier:
 
     def _rename(self, handle: int, run: str, old: str, new: str) -> None:
         self._step("rename")
-        with self._turns.turning(run):
+        with self.turns.turning(run):
             os.rename(old, new, src_dir_fd=handle, dst_dir_fd=handle)
 
     def _unlink(self, work: _Work, name: str) -> None:
         self._step("unlink")
-        with self._turns.turning(work.run), suppress(FileNotFoundError):
+        with self.turns.turning(work.run), suppress(FileNotFoundError):
             os.unlink(name, dir_fd=work.handle)
 
     def _make_gap(self, handle: int, run: str, part: Part) -> None:
         self._step("open")
-        with self._turns.turning(run), suppress(FileExistsError):
+        with self.turns.turning(run), suppress(FileExistsError):
             os.close(os.open(part.name, _NEW, 0o600, dir_fd=handle))
 
     def _empty(self, work: _Work, name: str) -> None:

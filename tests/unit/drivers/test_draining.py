@@ -16,9 +16,9 @@ from paddock.core.run import Attempt
 from paddock.drivers import draining
 from paddock.drivers.container import drain as container
 from paddock.drivers.draining import Drain, Ends
+from paddock.drivers.keep_all import KEEP_ALL, KeepAll
 from paddock.drivers.local import drain as local
 from paddock.drivers.local.keeper.output import open_fifo
-from paddock.drivers.pouring import KEEP_ALL, KeepAll
 from paddock.logs.keeping import Keeping
 from paddock.logs.output import OutputStore
 from paddock.ports import Fate

@@ -12,6 +12,7 @@ from paddock.logs.free_room import LOOK_EVERY_BYTES, LOW_BYTES, FreeRoom, Space
 from paddock.logs.keeping import Keeping
 from paddock.logs.output import OutputStore
 from paddock.ports import Fate
+from tests.kit.discarding import discard
 
 GB = 1000 * 1000 * 1000
 A = Attempt("a", 1)
@@ -95,14 +96,14 @@ def test_what_is_not_kept_is_a_gap_and_the_stream_goes_on_behind_it(tmp_path: Pa
     store.intake.refused(A)
     assert store.intake.fate(A) is Fate.DISCARD
     for _ in range(3):
-        store.intake.discarded(A, 100, lines=2)
+        assert discard(store, A, b"x" * 98 + b"\n\n")
     assert store.size("a") == 307
     assert store.missing("a") == (300, 6)
     store.append(A, b"after\n")
     assert store.read("a", 0, 100) == b"before\n"
     assert store.piece("a", 7, 100) == (307, b"after\n", 6, True)
     again = OutputStore(tmp_path, packers=0)
-    again.intake.discarded(A, 10, lines=1)
+    discard(again, A, b"not kept.\n")
     again.append(A, b"end\n")
     assert again.missing("a") == (310, 7)
     assert again.piece("a", 307, 100).data == b"after\n"
@@ -111,6 +112,6 @@ def test_what_is_not_kept_is_a_gap_and_the_stream_goes_on_behind_it(tmp_path: Pa
 
 def test_a_run_whose_very_first_byte_is_not_kept_is_counted(tmp_path: Path) -> None:
     store = OutputStore(tmp_path / "output", packers=0)
-    store.intake.discarded(A, 10, lines=1)
+    discard(store, A, b"not kept.\n")
     assert store.missing("a") == (10, 1)
     assert store.piece("a", 0, 100) == (10, b"", 1, True)

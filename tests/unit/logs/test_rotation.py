@@ -18,6 +18,7 @@ from paddock.logs.names import Kind, parsed
 from paddock.logs.output import OutputStore
 from paddock.logs.shelf import Missing
 from paddock.ports import Fate
+from tests.kit.discarding import discard
 
 RUN = "20261017-abc"
 A = Attempt(RUN, 1)
@@ -256,7 +257,7 @@ def test_the_quick_look_of_a_follower_sees_what_the_thorough_one_does(tmp_path: 
         number = 1 + n // 150 - (n % 150 == 1)
         attempt = Attempt(RUN, max(1, number))
         if n % 37 == 5:
-            store.intake.discarded(attempt, 10, lines=1)
+            discard(store, attempt, b"not kept.\n")
         else:
             store.append(attempt, b"line %d\n" % n)
         if n % 101 == 100:

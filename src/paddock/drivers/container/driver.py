@@ -36,7 +36,7 @@ from paddock.drivers.container.pressing import Pressing
 from paddock.drivers.container.processes import Process, look_at
 from paddock.drivers.container.settings import ContainerSettings
 from paddock.drivers.container.telling import Telling
-from paddock.drivers.pouring import KEEP_ALL
+from paddock.drivers.keep_all import KEEP_ALL
 from paddock.drivers.watched import Toll
 from paddock.ports import Capture, Guarantees, Launch, Stop
 

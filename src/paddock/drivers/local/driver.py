@@ -17,6 +17,7 @@ from pathlib import Path
 
 from paddock.core.run import Attempt, Priority
 from paddock.drivers.attempts import Checkpoints, instance_of, make_sign, remove, walls_of
+from paddock.drivers.keep_all import KEEP_ALL
 from paddock.drivers.local.adopting import Adopting
 from paddock.drivers.local.containment import Containment
 from paddock.drivers.local.containment.none import NoContainment
@@ -33,7 +34,6 @@ from paddock.drivers.local.orphans import REASON, Orphans
 from paddock.drivers.local.pressing import Pressing
 from paddock.drivers.local.telling import Telling
 from paddock.drivers.local.watching import Watching
-from paddock.drivers.pouring import KEEP_ALL
 from paddock.ports import Capture, Guarantees, Launch, Stop
 
 __all__ = ["DriverTrouble", "LocalDriver"]
