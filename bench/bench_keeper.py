@@ -114,7 +114,7 @@ def bare_rate(directory: Path) -> float:
 
 def shimmed(directory: Path, name: str) -> tuple[str, list[str]]:
     """What the keeper starts for `true`: the first that can be."""
-    return shim.commands(Order(order(directory, name, ["true"])), f"{directory}/report")[0]
+    return next(shim.commands(Order(order(directory, name, ["true"])), f"{directory}/report"))
 
 
 def popen_rate(directory: Path) -> float:
@@ -143,6 +143,7 @@ def popen_rate(directory: Path) -> float:
 
 
 def keeper_rate(directory: Path) -> float:
+    """As a daemon asks: to forget goes with the next that it has to say, and wants no answer."""
     client = KeeperClient(directory)
     client.hello(3)
 
@@ -154,11 +155,13 @@ def keeper_rate(directory: Path) -> float:
             for event in client.events:
                 if event["state"] == "exited":
                     client.events.remove(event)
-                    return client.ask("forget", attempt=event["attempt"])
+                    forget = {"do": "forget", "attempt": event["attempt"]}
+                    return client.queue(forget, answered=False)
             client.events.clear()
             client.pump(1)
 
     rate = rate_of(begin, wait)
+    client.flush()
     client.close()
     return rate
 

@@ -88,7 +88,7 @@ def begun(place: Place, *command: str) -> subprocess.Popen[bytes]:
             "oom_score_adj": place.oom_score_adj,
         }
     )
-    program, words = shim.commands(order, "/dev/null")[0]
+    program, words = next(shim.commands(order, "/dev/null"))
     return subprocess.Popen(words, executable=program, env=env, stderr=subprocess.DEVNULL)
 
 

@@ -18,7 +18,7 @@ from .strays import Strays
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Iterable
 
     from .journal import Journal
     from .members import Process
@@ -342,17 +342,20 @@ def start_shim(order: Order, fifo_fd: int, report: str) -> int:
 
 
 def _spawned(
-    commands: list[tuple[str, list[str]]], env: dict[str, str], actions: list[tuple[object, ...]]
+    commands: Iterable[tuple[str, list[str]]],
+    env: dict[str, str],
+    actions: list[tuple[object, ...]],
 ) -> int:
     """Of the first that can be: our own program may lie where nothing may be executed."""
-    *others, last = commands
-    for program, words in others:
+    refusal = OSError(errno.ENOEXEC, "there is no shim")
+    for program, words in commands:
         try:
             return _spawn(program, words, env, actions)
         except OSError as error:
             if error.errno not in (errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOEXEC):
                 raise
-    return _spawn(*last, env, actions)
+            refusal = error
+    raise refusal
 
 
 def _spawn(

@@ -30,7 +30,7 @@ class Connection:
 
     __slots__ = (
         *("_deaf", "_lines", "_out", "epoch", "greeted", "heard", "is_open", "peer", "said"),
-        *("silent_at_most_s", "socket", "spoke_at"),
+        *("silent_at_most_s", "socket", "spoke_at", "watched"),
     )
 
     def __init__(self, sock: socket.socket) -> None:
@@ -43,6 +43,7 @@ class Connection:
         self.spoke_at = time.monotonic()
         self.silent_at_most_s = 0.0  # 0: as long as it likes
         self.is_open = True
+        self.watched = 0  # events that the loop is told of
         self.heard: deque[bytes] = deque()  # whole lines, not yet answered
         self._lines = Lines()
         self._out = bytearray()

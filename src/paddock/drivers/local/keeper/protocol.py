@@ -182,10 +182,12 @@ def _text(asked: Message, name: str, default: str | None = None) -> str:
 
 def _passable(name: str, value: str) -> str:
     """The kernel takes no NUL, and no surrogate that stands for no byte."""
-    try:
-        sound = b"\0" not in os.fsencode(value)
-    except UnicodeEncodeError:
-        sound = False
+    sound = "\0" not in value
+    if not value.isascii():
+        try:
+            os.fsencode(value)
+        except UnicodeEncodeError:
+            sound = False
     if not sound:
         raise Refused("bad_request", f"{name}: holds what no path or argument can hold")
     return value

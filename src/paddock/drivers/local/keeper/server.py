@@ -159,8 +159,9 @@ class Server:
             return
         if len(self._connections) >= MAX_CONNECTIONS:
             self._make_room()
-        self._connections[sock.fileno()] = Connection(sock)
-        self._epoll.register(sock.fileno(), select.EPOLLIN)
+        connection = self._connections[sock.fileno()] = Connection(sock)
+        connection.watched = select.EPOLLIN
+        self._epoll.register(sock.fileno(), connection.watched)
 
     def _make_room(self) -> None:
         """A newcomer may be the next daemon: the one of the others that has been silent longest
@@ -226,7 +227,9 @@ class Server:
                 continue
             reading = select.EPOLLIN if connection.wants_to_read else 0
             writing = select.EPOLLOUT if connection.wants_to_write else 0
-            self._epoll.modify(descriptor, reading | writing)
+            if connection.watched != reading | writing:
+                connection.watched = reading | writing
+                self._epoll.modify(descriptor, connection.watched)
         if self._had_daemon and not self.daemons():
             self._had_daemon = False
             now = time.monotonic()

@@ -11,6 +11,8 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from .protocol import Order
 
 SHELL = "/bin/sh"
@@ -77,8 +79,9 @@ class Report:
                 self.notes.append(what)
 
 
-def commands(order: Order, report: str) -> list[tuple[str, list[str]]]:
-    """Programs that do it, with their words: the first that can be started is good."""
+def commands(order: Order, report: str) -> Iterator[tuple[str, list[str]]]:
+    """Programs that do it, with their words: the first that can be started is good. One is there
+    always."""
 
     def given(value: int | None) -> str:
         return "-" if value is None else str(value)
@@ -87,11 +90,10 @@ def commands(order: Order, report: str) -> list[tuple[str, list[str]]]:
         *(report, f"{order.umask:o}", given(order.nofile), given(order.oom_score_adj)),
         *(order.cwd, str(len(order.cgroups)), *order.cgroups, *order.argv),
     ]
-    shell = shell_for(order.env)
-    in_shell = (shell[0], [*shell, "-c", TEXT, "paddock-shim", *words])
     if os.access(PROGRAM, os.X_OK):
-        return [(PROGRAM, [FIRST_LINE, *words]), in_shell]
-    return [in_shell]
+        yield PROGRAM, [FIRST_LINE, *words]
+    shell = shell_for(order.env)
+    yield shell[0], [*shell, "-c", TEXT, "paddock-shim", *words]
 
 
 def environment(order: Order) -> dict[str, str]:
