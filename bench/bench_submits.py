@@ -4,14 +4,16 @@ Targets: in batches of 100 at least 2,000 runs a second; one by one at least a t
 bare commits of one small row (WAL, FULL, as the store); with 50,000 queued at least 0.7 of the rate
 with 100. Nothing starts meanwhile: the only slot is taken by a sleeper.
 
-One by one is measured twice: eight clients that each wait for their answer, as eight shells do,
-and one alone. The first says what the daemon can take; the second is four wake-ups of a core long
-and says what the disk's fsync is beside them (decision 0008): where a bare commit takes 0.4 ms it
-is a third, where it takes 0.15 a fifth. Both are kept, and judged.
+One by one is measured three ways: eight clients that each wait for their answer, as eight shells
+do; one program with sixteen requests under way (`AsyncClient`); and one that waits for each answer
+before it asks again. The first two say what the daemon can take; the third is four wake-ups of a
+core long and says what the disk's fsync is beside them (decision 0008): where a bare commit takes
+0.4 ms it is a third, where it takes 0.15 a fifth. All are kept, and judged.
 """
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import statistics
 import sys
@@ -25,12 +27,13 @@ from pathlib import Path
 import apsw
 from ground import Ground, a_ground, keep, verdict
 
-from paddock.client import Client
+from paddock.client import AsyncClient, Client
 from paddock.wire.run_request import RunRequest
 
 ROUNDS = 25  # the disk is quick in one and slow in the next
 SINGLES = 150  # in a round
 CLIENTS = 8
+AT_ONCE = 16
 BATCH, BATCHES = 100, 5
 FEW, MANY = 100, 50_000
 CONFIG = """\
@@ -129,12 +132,41 @@ def many_clients(ground: Ground) -> Iterator[Callable[[], float]]:
         line.send("end")
 
 
+class Overlapping:
+    """One program that does not wait for an answer before it asks again."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._client = AsyncClient(ground.places)
+
+    async def rate(self) -> float:
+        orders = [self._ground.order(requests(1)) for _ in range(4 * SINGLES)]
+        left = iter(orders)
+
+        async def submit_some() -> None:
+            for order in left:
+                await self._client.submit(order)
+
+        begun = time.perf_counter()
+        await asyncio.gather(*(submit_some() for _ in range(AT_ONCE)))
+        return len(orders) / (time.perf_counter() - begun)
+
+    async def close(self) -> None:
+        await self._client.close()
+
+
 def measure() -> dict[str, list[float]]:
     """Two daemons, one with a short queue and one with a long one; everything interleaved."""
     found: dict[str, list[float]] = {}
     with a_ground(CONFIG) as short, a_ground(CONFIG) as long:
         commits = bare(short.home / "bare")
-        with short.client() as few, long.client() as many, many_clients(short) as at_once:
+        with (
+            many_clients(short) as together,
+            asyncio.Runner() as runner,
+            short.client() as few,
+            long.client() as many,
+        ):
+            overlapping = Overlapping(short)
             for ground, client, queued in ((short, few, FEW), (long, many, MANY)):
                 occupy(ground, client)
                 fill(ground, client, queued)
@@ -142,12 +174,14 @@ def measure() -> dict[str, list[float]]:
                 for what, rate in (
                     ("bare commits", commits()),
                     ("singly", submit(short, few, times=SINGLES, batch=1)),
-                    (f"singly by {CLIENTS}", at_once()),
+                    (f"singly by {CLIENTS}", together()),
+                    (f"singly, {AT_ONCE} at once", runner.run(overlapping.rate())),
                     (f"singly at {MANY:,}", submit(long, many, times=SINGLES, batch=1)),
                     (f"in batches of {BATCH}", submit(short, few, times=BATCHES, batch=BATCH)),
                     (f"in batches at {MANY:,}", submit(long, many, times=BATCHES, batch=BATCH)),
                 ):
                     found.setdefault(what, []).append(rate)
+            runner.run(overlapping.close())
     return found
 
 
@@ -163,10 +197,12 @@ def main() -> int:
         return statistics.median(a / b for a, b in zip(rates[one], rates[other], strict=True))
 
     batches, together = f"in batches of {BATCH}", f"singly by {CLIENTS}"
+    at_once = f"singly, {AT_ONCE} at once"
     return verdict(
         [
             (f"runs a second {batches}", medians[batches], 2000),
             (f"{together} / bare commits", ratio(together, "bare commits"), 1 / 3),
+            (f"{at_once} / bare commits", ratio(at_once, "bare commits"), 1 / 3),
             ("singly / bare commits", ratio("singly", "bare commits"), 1 / 3),
             (f"singly at {MANY:,} / at {FEW}", ratio(f"singly at {MANY:,}", "singly"), 0.7),
             (f"batches at {MANY:,} / at {FEW}", ratio(f"in batches at {MANY:,}", batches), 0.7),

@@ -211,7 +211,18 @@ ROWS: tuple[Row, ...] = (
         part("singly by 8", "bare commits"),
         least=0.33,
     ),
-    Row("submits", "the same, one client", part("singly", "bare commits"), least=0.33),
+    Row(
+        "submits",
+        "the same, one client with 16 under way",
+        part("singly, 16 at once", "bare commits"),
+        least=0.33,
+    ),
+    Row(
+        "submits",
+        "the same, one client that waits for each answer",
+        part("singly", "bare commits"),
+        least=0.33,
+    ),
     Row("submits", "submissions in batches", at("in batches of 100"), "a second", least=2000),
     Row(
         "submits",
