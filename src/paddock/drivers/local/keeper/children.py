@@ -11,7 +11,7 @@ import stat
 import time
 
 from . import shim
-from .members import Census, Leads, look_at, read_proc, scan
+from .members import Census, Leads, read_proc, scan, start_of
 from .output import Outlet
 from .protocol import Refused
 from .strays import Strays
@@ -29,6 +29,7 @@ EXITED, SPAWN_FAILED = "exited", "spawn_failed"
 ALIVE = (STARTING, RUNNING)
 
 REPORT_PREFIX = "shim."
+NOTHING = "/dev/null"
 FIRST_LOOK_S = 0.001  # a shim takes about 1 ms
 LONGEST_LOOK_S = 0.05
 # bash runs a script without an interpreter line itself, under the shim's own command line.
@@ -171,8 +172,7 @@ class Children:
             self._fail(attempt, why_not(error))
         else:
             self._by_pid[attempt.pid] = self._starting[attempt.pid] = attempt
-            process = look_at(attempt.pid)  # not reaped, so it is there, if only as a zombie
-            attempt.start = process.start if process else 0
+            attempt.start = start_of(attempt.pid)  # not reaped: it is there, if only as a zombie
             # Should we die, and the daemon too: nobody else knows which of its processes it is.
             self._journal.add(attempt.record(), self.endings)
         order.slim()
@@ -326,17 +326,19 @@ def start_shim(order: Order, fifo_fd: int, report: str) -> int:
     The agent's stdout is an open of its own (through /proc, whatever became of the path): sharing
     the keeper's would share O_NONBLOCK both ways.
     """
+    output = [
+        (os.POSIX_SPAWN_OPEN, 1, f"/proc/self/fd/{fifo_fd}", os.O_RDWR, 0),
+        (os.POSIX_SPAWN_DUP2, 1, 2),
+    ]
+    commands, env = shim.commands(order, report), shim.environment(order)
+    if order.stdin == NOTHING:
+        nothing = (os.POSIX_SPAWN_OPEN, 0, NOTHING, os.O_RDONLY, 0)
+        return _spawned(commands, env, [nothing, *output])
     stdin = os.open(order.stdin, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        kind = os.fstat(stdin).st_mode
-        if not stat.S_ISREG(kind) and order.stdin != "/dev/null":
+        if not stat.S_ISREG(os.fstat(stdin).st_mode):
             raise OSError(errno.EINVAL, "stdin must be a regular file", order.stdin)
-        actions: list[tuple[object, ...]] = [
-            (os.POSIX_SPAWN_DUP2, stdin, 0),
-            (os.POSIX_SPAWN_OPEN, 1, f"/proc/self/fd/{fifo_fd}", os.O_RDWR, 0),
-            (os.POSIX_SPAWN_DUP2, 1, 2),
-        ]
-        return _spawned(shim.commands(order, report), shim.environment(order), actions)
+        return _spawned(commands, env, [(os.POSIX_SPAWN_DUP2, stdin, 0), *output])
     finally:
         os.close(stdin)
 

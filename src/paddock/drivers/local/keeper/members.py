@@ -60,6 +60,12 @@ def look_at(pid: int) -> Process | None:
     return process
 
 
+def start_of(pid: int) -> int:
+    """When it began, which with its pid is its identity; 0: it is not there."""
+    data = read_proc(pid, "stat")
+    return parse_stat(data).start if data else 0
+
+
 def _find_a_living_thread(process: Process) -> None:
     """A process whose main thread has ended looks like a zombie, and runs on."""
     try:
