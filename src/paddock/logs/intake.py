@@ -185,6 +185,7 @@ class Intake:
     def forget(self, run: str) -> None:
         self._about.pop(run, None)
         self._newest.pop(run, None)
+        self._taking.forget(run)
         for attempt in [attempt for attempt in self._inlets if attempt.run == run]:
             del self._inlets[attempt]
 

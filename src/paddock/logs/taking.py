@@ -56,6 +56,7 @@ class Taking:
         self._step = step
         self._file = -1
         self._overwritten = MOST_BYTES  # so much of the filler may be gone
+        self._run = ""  # whose output stands there
 
     def prepare(self) -> Left | None:
         """Before anything is taken. OSError: there is no room for the file, or no right to it."""
@@ -65,6 +66,7 @@ class Taking:
         self._file = os.open(self._path, _OPEN | os.O_CREAT, 0o600)
         try:
             left = self._left()
+            self._run = "" if left is None else left.attempt.run
             os.posix_fallocate(self._file, 0, _AT + MOST_BYTES)
         except OSError:
             self.close()
@@ -83,6 +85,12 @@ class Taking:
         except BlockingIOError:  # its agent reads its own output
             return NONE
 
+    def forget(self, run: str) -> None:
+        """What was taken last is output too, and goes with the rest of it."""
+        if self._file >= 0 and run == self._run:
+            with suppress(OSError):
+                self._make_ready(Whose(Attempt("", 0), 0), 0)
+
     def close(self) -> None:
         if self._file >= 0:
             os.close(self._file)
@@ -91,6 +99,7 @@ class Taking:
     def _make_ready(self, whose: Whose, most: int) -> None:
         """In this order: at each moment head and body together tell the truth."""
         self._write_head(whose, 0)
+        self._run = whose.attempt.run
         self._put(_filler()[: self._overwritten], _AT)
         self._overwritten = 0
         self._write_head(whose, most)

@@ -181,14 +181,25 @@ def test_what_could_not_be_told_is_known_after_a_kill(
     assert third.piece("a", 7, 100) == (37, b"after\n", 3, True)
 
 
-def test_a_run_that_was_removed_does_not_come_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by_the_next", [False, True])
+def test_a_run_that_was_removed_does_not_come_back_and_nothing_of_it_stays(
+    tmp_path: Path, *, by_the_next: bool
+) -> None:
     store = OutputStore(tmp_path, packers=0)
     store.take_up()
-    discard(store, A, b"not kept.\n")
+    discard(store, A, b"a secret\n")
+    store.remove("b")
+    assert b"a secret" in (tmp_path / FILE).read_bytes(), "its last, until another's comes"
+    if by_the_next:
+        store = OutputStore(tmp_path, packers=0)
+        store.take_up()
     store.remove("a")
+    assert b"a secret" not in (tmp_path / FILE).read_bytes()
     again = OutputStore(tmp_path, packers=0)
     again.take_up()
     assert again.runs() == []
+    discard(again, A, b"not kept.\n")
+    assert again.missing("a") == (10, 1)
 
 
 def test_a_live_file_that_somebody_took_away_holds_nobody_up(tmp_path: Path) -> None:
