@@ -87,7 +87,8 @@ def bare_singles(db: apsw.Connection) -> None:
 
 def bare(path: Path) -> apsw.Connection:
     db = apsw.Connection(str(path))
-    db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")
+    for setting in ("journal_mode = WAL", "synchronous = FULL"):
+        db.execute(f"PRAGMA {setting}").fetchall()
     db.execute("CREATE TABLE small (number INTEGER PRIMARY KEY, text TEXT)")
     return db
 

@@ -77,7 +77,8 @@ def fill(ground: Ground, client: Client, queued: int) -> None:
 
 def bare(path: Path) -> Callable[[], float]:
     db = apsw.Connection(str(path))
-    db.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")
+    for setting in ("journal_mode = WAL", "synchronous = FULL"):
+        db.execute(f"PRAGMA {setting}").fetchall()
     db.execute("CREATE TABLE small (number INTEGER PRIMARY KEY, text TEXT)")
 
     def rate() -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -42,6 +43,10 @@ from .recipes import Recipes
 
 LOAD_BYTES: Final = 10_000_000  # REPO-5
 GROUP_BYTES: Final = LOAD_BYTES * 4 // 10
+# So long the files are there that were seen to be there. Each look costs the commit behind it half
+# of its time: of a file whose times were asked for, Linux (6.13) notes exactly when it is written
+# to next, and `fdatasync` then writes that as well (164 us with a look at the WAL, 111 without).
+SEEN_S: Final = 0.02
 CANDIDATES: Final = 6  # of an ambiguous prefix: enough to say so
 _ROW_BYTES: Final = 100  # the numbers of a row, beside its texts
 _EVER: Final = 9e999
@@ -71,6 +76,7 @@ class SqliteStore:
         self._recipes = Recipes()
         self._wal = Path(f"{path}-wal")
         self._inodes = {file: _inode(file) for file in (str(path), str(self._wal))}
+        self._seen_at = -SEEN_S
         # A commit may wait for the disk in a thread of its own while somebody reads a story.
         self._one_at_a_time = threading.Lock()
 
@@ -173,6 +179,7 @@ class SqliteStore:
             self._db = connect(self.path)
             self._is_open = True
             self._inodes = {file: _inode(file) for file in self._inodes}
+            self._seen_at = -SEEN_S
 
     def close(self) -> None:
         with self._one_at_a_time:
@@ -310,12 +317,16 @@ class SqliteStore:
 
     def _check_files(self) -> None:
         """Writing to a file without a name succeeds, and all of it is gone with the process."""
+        now = time.monotonic()
+        if now - self._seen_at < SEEN_S:
+            return
         for file, inode in self._inodes.items():
             found = _inode(file)
             if inode is None:
                 self._inodes[file] = found  # the WAL comes with the first write
             elif found != inode:
                 raise StoreGone(self.path, missing=file)
+        self._seen_at = now
 
     def _rows(self, query: str, facts: Any = ()) -> Iterator[codec.Row]:
         return iter(self._db.execute(query, facts))
