@@ -248,11 +248,8 @@ class Store(Protocol):
     def remember(self, step: Step) -> None:
         """One transaction; on return it survives a power loss. Raised: nothing of it is kept."""
 
-    def remember_many(
-        self, steps: Sequence[Step], *, meanwhile: Callable[[], None] | None = None
-    ) -> None:
-        """All of them in one transaction, for the price of one. `meanwhile` is called when all is
-        said and only the disk is waited for; nothing is promised by then."""
+    def remember_many(self, steps: Sequence[Step]) -> None:
+        """All of them in one transaction, for the price of one."""
 
     def run(self, run: str) -> Run | None: ...
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -130,13 +129,13 @@ class Slow(MemoryStore):
         self.waits = threading.Event()
         self.is_full = False
 
-    def remember_many(self, steps: Any, *, meanwhile: Callable[[], None] | None = None) -> None:
+    def remember_many(self, steps: Any) -> None:
         if any(step.recipes for step in steps):
             self.waits.set()
             assert self.may_go_on.wait(20)
             if self.is_full:
                 raise StoreFull("x")  # type: ignore[arg-type]
-        super().remember_many(steps, meanwhile=meanwhile)
+        super().remember_many(steps)
 
 
 def test_nothing_is_answered_before_the_disk_has_it(tmp_path: Any) -> None:

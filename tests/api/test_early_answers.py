@@ -6,17 +6,16 @@ import asyncio
 import re
 import socket
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from paddock.api import receipts
 from paddock.api.at_once import LARGEST
+from paddock.api.direct import Direct
 from paddock.ports import Recipe
 from paddock.storage.errors import StoreFull
 from paddock.storage.memory import MemoryStore
-from paddock.supervisor.early import EarlyAnswers
 from tests.kit.desk import ServedDesk, a_desk, an_agent, look_around
 from tests.kit.raw_http import connect, next_answer, submission
 from tests.kit.waiting import until
@@ -31,14 +30,14 @@ class Busy(MemoryStore):
         self.may_go_on = threading.Event()
         self.holds = 0
 
-    def remember_many(self, steps: Any, *, meanwhile: Callable[[], None] | None = None) -> None:
-        super().remember_many(steps, meanwhile=meanwhile)
-        if self.loop is None or meanwhile is None:
+    def remember_many(self, steps: Any) -> None:
+        super().remember_many(steps)
+        if self.loop is None or not any(step.recipes for step in steps):
             return
         self.holds += 1
         is_held = threading.Event()
 
-        def hold() -> None:  # its turn comes after what was to be done meanwhile
+        def hold() -> None:
             is_held.set()
             self.may_go_on.wait(60)
 
@@ -105,17 +104,9 @@ def test_an_answer_that_cannot_be_made_is_told_as_such(
 
 
 class Unreadable(MemoryStore):
-    """Keeps what it is given when the words for it are found; cannot read it again, once."""
+    """Keeps what it is given; cannot read it again, once."""
 
-    loop: asyncio.AbstractEventLoop | None = None
     fails = False
-
-    def remember_many(self, steps: Any, *, meanwhile: Callable[[], None] | None = None) -> None:
-        super().remember_many(steps, meanwhile=meanwhile)
-        if self.loop is not None and meanwhile is not None:
-            is_ready = threading.Event()
-            self.loop.call_soon_threadsafe(is_ready.set)  # after what was to be done meanwhile
-            assert is_ready.wait(60)
 
     def recipe(self, run: str) -> Recipe | None:
         if self.fails:
@@ -132,7 +123,7 @@ def test_nobody_is_told_that_it_was_taken_and_then_that_it_was_not(
     with a_desk(tmp_path, store=store) as desk:
         look_around(desk, monkeypatch)
         with connect(desk.places.socket) as line:
-            store.loop, store.fails = desk.loop, True
+            store.fails = True
             line.sendall(submission(desk.order(an_agent("second", "sleep=60"))))
             status, said = next_answer(line)
             assert (status, said.get("code")) == (503, "trouble")
@@ -145,18 +136,18 @@ def test_nobody_is_told_that_it_was_taken_and_then_that_it_was_not(
 def test_a_large_request_right_behind_an_answer_that_the_loop_does_not_know_of_is_not_lost(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store, loop_may_know = Unreadable(), threading.Event()
-    give = EarlyAnswers.kept
+    loop_may_know = threading.Event()
+    send = Direct.send
 
-    def give_and_wait(answers: EarlyAnswers) -> None:
-        give(answers)
+    def send_and_wait(direct: Direct, data: bytes) -> int:
+        sent = send(direct, data)
         assert loop_may_know.wait(60)
+        return sent
 
-    with a_desk(tmp_path, store=store) as desk:
+    with a_desk(tmp_path) as desk:
         look_around(desk, monkeypatch)
         with connect(desk.places.socket) as line:
-            store.loop = desk.loop
-            monkeypatch.setattr(EarlyAnswers, "kept", give_and_wait)
+            monkeypatch.setattr(Direct, "send", send_and_wait)
             line.sendall(submission(desk.order(an_agent("second", "sleep=60"))))
             assert next_answer(line)[0] == 200
             open_ones = list(desk.server._connections)  # noqa: SLF001

@@ -106,9 +106,7 @@ class SlowStore(MemoryStore):
         self.gate.set()
         self.writes = 0
 
-    def remember_many(
-        self, steps: Sequence[Step], *, meanwhile: Callable[[], None] | None = None
-    ) -> None:
+    def remember_many(self, steps: Sequence[Step]) -> None:
         self.gate.wait(10)
         self.writes += 1
-        super().remember_many(steps, meanwhile=meanwhile)
+        super().remember_many(steps)

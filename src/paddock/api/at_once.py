@@ -92,8 +92,9 @@ class AtOnce:
         if looked is None:
             return False
         with soon:
-            plan = _now(submitting.take(desk, body, looked, answer=soon))
+            plan = _now(submitting.planned(desk, body, looked))
             soon.make = lambda: _now(submitting.answer_now(desk, body, looked, plan))
+            submitting.put(desk, plan, answer=soon)
             self._alike.learn(body, looked, plan)
         return True
 

@@ -43,7 +43,9 @@ async def newest_of(desk: Desk, name: str) -> list[Run]:
     try. There is a fleet as long as one of its runs is known."""
     known = desk.supervisor.fleet.runs.values()
     unended = [run for run in known if not isinstance(run.state, Ended)]
+    unremembered = desk.supervisor.unremembered()
     members = [each async for each in _members(desk, name, unended)]
+    await desk.supervisor.remembered(unremembered)
     async for some, oldest_at in _ended(desk, name):
         members += some
         if oldest_at < _submitted_at(_newest(members)):

@@ -110,12 +110,15 @@ async def runs(desk: Desk, asked: Asked) -> list[RunView]:
     if state is not None and state not in STATES:
         raise bad_request(f"state: found {state[:20]!r}; allowed: {', '.join(STATES)}")
     limit = asked.whole("limit", most=MOST_LISTED)
+    unremembered = desk.supervisor.unremembered()
     found = [] if state == "ended" else _unended(desk, asked, state)
     if (fleet := asked.text("fleet")) is not None:
         found = await fleets.unended_of(desk, fleet, found)
     if state in (None, "ended") and (asked.flag("all") or state == "ended"):
         left = ENDED_LISTED if limit is None else max(0, limit - len(found))
-        found += await _ended(desk, asked, left)
+        await desk.supervisor.remembered(unremembered)
+        listed = {run.id for run in found}  # some of them may have ended since
+        found += [run for run in await _ended(desk, asked, left) if run.id not in listed]
     return await _views(desk, found if limit is None else found[:limit])
 
 

@@ -83,7 +83,8 @@ async def _submit(desk: Desk, body: Submit) -> Submission:
     if any(run is not None for _, run in looked.ids):
         return await _again(desk, body, looked)
     remembered: asyncio.Future[Sequence[Refuse]] = asyncio.get_running_loop().create_future()
-    plan = await take(desk, body, looked, answer=remembered)
+    plan = await planned(desk, body, looked)
+    put(desk, plan, answer=remembered)
     if not plan.beats and len(body.runs) < SENTENCES:
         # While the disk is at work: the answer is what this very step has made of them.
         answer = await answer_now(desk, body, looked, plan)
@@ -95,17 +96,8 @@ async def _submit(desk: Desk, body: Submit) -> Submission:
     return await answer_now(desk, body, looked, plan)
 
 
-async def take(desk: Desk, body: Submit, looked: Looked, *, answer: Answer) -> Plan:
-    """It is thought when this returns, and remembered when the answer is given."""
-    if desk.supervisor.trouble is not None:
-        raise trouble(desk.supervisor.trouble)
-    plan = await _plan(desk, body, looked)
-    put(desk, plan, answer=answer)
-    return plan
-
-
 def put(desk: Desk, plan: Plan, *, answer: Answer) -> None:
-    """What is ready to be taken goes to the core."""
+    """It is thought when this returns, and remembered when the answer is given."""
     if desk.supervisor.trouble is not None:
         raise trouble(desk.supervisor.trouble)
     desk.ids.add(plan.recipes)
@@ -239,7 +231,9 @@ def _first_of(error: ConfigError) -> str:
 # -- planning -----------------------------------------------------------------------------------
 
 
-async def _plan(desk: Desk, body: Submit, looked: Looked) -> Plan:
+async def planned(desk: Desk, body: Submit, looked: Looked) -> Plan:
+    if desk.supervisor.trouble is not None:
+        raise trouble(desk.supervisor.trouble)
     plan, of = Plan(), r.sent(body, looked.stdin)
     ids = {request.name: run for request, (run, _) in zip(body.runs, looked.ids, strict=True)}
     outside = await _needs(desk, body, ids, plan)

@@ -92,9 +92,7 @@ class AgentRunStore(MemoryStore):
 
     # -- writing --------------------------------------------------------------------------
 
-    def remember_many(
-        self, steps: Sequence[Step], *, meanwhile: Callable[[], None] | None = None
-    ) -> None:
+    def remember_many(self, steps: Sequence[Step]) -> None:
         """In the store's thread; the loop does the asking."""
         last: dict[str, tuple[Run, str]] = {}
         for step in steps:
@@ -104,7 +102,7 @@ class AgentRunStore(MemoryStore):
                 self._done.setdefault(done.run, []).append(done)
         for wave in _waves(last):
             self._in_loop(wave)
-        super().remember_many(steps, meanwhile=meanwhile)
+        super().remember_many(steps)
 
     def _in_loop(self, wave: Sequence[tuple[Run, str]]) -> None:
         if self._halted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,15 +51,11 @@ class MemoryStore:
     def remember(self, step: Step) -> None:
         self.remember_many((step,))
 
-    def remember_many(
-        self, steps: Sequence[Step], *, meanwhile: Callable[[], None] | None = None
-    ) -> None:
+    def remember_many(self, steps: Sequence[Step]) -> None:
         self._check()
         if self.trouble is not None:
             raise self.trouble
         self._refuse_unfit(steps)
-        if meanwhile is not None:
-            meanwhile()
         for step in steps:
             self._put(step)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +29,7 @@ from paddock.ports import (
 from . import codec, history, plain, queries, story, writing
 from .environments import Environments
 from .errors import StoreDamaged, StoreError, StoreFailed, StoreGone
+from .identity import identity
 from .opening import (
     connect,
     copy_to,
@@ -43,10 +43,6 @@ from .recipes import Recipes
 
 LOAD_BYTES: Final = 10_000_000  # REPO-5
 GROUP_BYTES: Final = LOAD_BYTES * 4 // 10
-# So long the files are there that were seen to be there. Each look costs the commit behind it half
-# of its time: of a file whose times were asked for, Linux (6.13) notes exactly when it is written
-# to next, and `fdatasync` then writes that as well (164 us with a look at the WAL, 111 without).
-SEEN_S: Final = 0.02
 CANDIDATES: Final = 6  # of an ambiguous prefix: enough to say so
 _ROW_BYTES: Final = 100  # the numbers of a row, beside its texts
 _EVER: Final = 9e999
@@ -75,8 +71,7 @@ class SqliteStore:
         self._environments = Environments()
         self._recipes = Recipes()
         self._wal = Path(f"{path}-wal")
-        self._inodes = {file: _inode(file) for file in (str(path), str(self._wal))}
-        self._seen_at = -SEEN_S
+        self._files = {file: identity(file) for file in (str(path), str(self._wal))}
         # A commit may wait for the disk in a thread of its own while somebody reads a story.
         self._one_at_a_time = threading.Lock()
 
@@ -85,20 +80,16 @@ class SqliteStore:
     def remember(self, step: Step) -> None:
         self.remember_many((step,))
 
-    def remember_many(
-        self, steps: Sequence[Step], *, meanwhile: Callable[[], None] | None = None
-    ) -> None:
+    def remember_many(self, steps: Sequence[Step]) -> None:
         if not steps:
             return
         with self._at_work():
-            if self._remember_plain(steps, meanwhile):
+            if self._remember_plain(steps):
                 return
             for run in writing.recipes_left(steps):
                 self._recipes.forget(run)
             with self._transaction():
                 new = writing.write(self._db, steps, self._environments)
-                if meanwhile is not None:
-                    meanwhile()
             self._expect(steps, new)
 
     def _expect(self, steps: Sequence[Step], new: Collection[str]) -> None:
@@ -109,7 +100,7 @@ class SqliteStore:
             if environment is not None and run in new and left[run] == 1:
                 self._recipes.expect(run, recipe, environment)
 
-    def _remember_plain(self, steps: Sequence[Step], meanwhile: Callable[[], None] | None) -> bool:
+    def _remember_plain(self, steps: Sequence[Step]) -> bool:
         """Whether all of it was: what is not plain, or not as it seems, goes the long way."""
         self._environments.know(self._db)
         try:
@@ -120,15 +111,11 @@ class SqliteStore:
         with contextlib.suppress(apsw.ConstraintError):
             if len(statements) == 1:
                 self._check_files()
-                if meanwhile is not None:
-                    meanwhile()
                 self._db.execute(*statements[0])
             else:
                 with self._transaction():
                     for query, facts in statements:
                         self._db.execute(query, facts)
-                    if meanwhile is not None:
-                        meanwhile()
             said.kept()
             return True
         return False
@@ -154,8 +141,8 @@ class SqliteStore:
         return self._lock >= 0 and (not lock.exists() or same_file(self._lock, str(lock)))
 
     def missing(self) -> bool:
-        known = self._inodes.items()
-        return any(inode is not None and _inode(file) != inode for file, inode in known)
+        known = self._files.items()
+        return any(inode is not None and identity(file) != inode for file, inode in known)
 
     def mend(self) -> None:
         """What the open files hold is written to a new one, which then takes the old name.
@@ -178,8 +165,7 @@ class SqliteStore:
             mended_name(self.path).replace(self.path)
             self._db = connect(self.path)
             self._is_open = True
-            self._inodes = {file: _inode(file) for file in self._inodes}
-            self._seen_at = -SEEN_S
+            self._files = {file: identity(file) for file in self._files}
 
     def close(self) -> None:
         with self._one_at_a_time:
@@ -317,16 +303,12 @@ class SqliteStore:
 
     def _check_files(self) -> None:
         """Writing to a file without a name succeeds, and all of it is gone with the process."""
-        now = time.monotonic()
-        if now - self._seen_at < SEEN_S:
-            return
-        for file, inode in self._inodes.items():
-            found = _inode(file)
+        for file, inode in self._files.items():
+            found = identity(file)
             if inode is None:
-                self._inodes[file] = found  # the WAL comes with the first write
+                self._files[file] = found  # the WAL comes with the first write
             elif found != inode:
                 raise StoreGone(self.path, missing=file)
-        self._seen_at = now
 
     def _rows(self, query: str, facts: Any = ()) -> Iterator[codec.Row]:
         return iter(self._db.execute(query, facts))
@@ -369,14 +351,6 @@ class _Budget:
             if self._left_bytes < 0:
                 return
             yield row
-
-
-def _inode(file: str) -> tuple[int, int] | None:
-    try:
-        found = os.stat(file)  # noqa: PTH116 - quicker, and this is done for every commit
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino
 
 
 __all__ = ["SqliteStore", "StoreError", "open_store"]

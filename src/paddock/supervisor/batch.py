@@ -15,7 +15,7 @@ from paddock.core.run import Ended, Run
 from paddock.ports import Recipe, Step, Store
 
 if TYPE_CHECKING:
-    from paddock.supervisor.early import EarlyAnswers
+    from paddock.supervisor.early import EarlyAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +29,17 @@ class Batch:
     steps: Sequence[Step]
     starts: Sequence[str]
 
-    def keep(self, store: Store, early: EarlyAnswers | None = None) -> Kept:
+    def keep(self, store: Store, early: Sequence[EarlyAnswer] = ()) -> Kept:
         """The recipes of those that end are read first: the environment leaves with the end.
 
         Answers are given last: what fails before is told as a failure, and nobody is told both.
         """
         parted = [(run, store.recipe(run.id)) for run in _ending(self.steps)]
-        if early is None:
-            store.remember_many(self.steps)
-        else:
-            store.remember_many(self.steps, meanwhile=early.meanwhile)
+        store.remember_many(self.steps)
         found = {run: store.recipe(run) for run in self.starts}
         recipes = {run: recipe for run, recipe in found.items() if recipe is not None}
-        if early is not None:
-            early.kept()
+        for answer in early:
+            answer.give()
         return Kept(recipes, parted)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from queue import SimpleQueue
 from typing import Final, TypeVar
 
@@ -35,11 +34,6 @@ class Disk:
 
     def do(self, work: Callable[[], T], done: Done[T]) -> None:
         self._work.put((work, done))  # type: ignore[arg-type]  # each with its own kind of result
-
-    def tell(self, news: Callable[[], None]) -> None:
-        """From the store's thread to the loop."""
-        with suppress(RuntimeError):  # the loop is closed: there is nobody left to tell
-            self._loop.call_soon_threadsafe(news)
 
     async def result_of(self, work: Callable[[], T]) -> T:
         answer: asyncio.Future[T] = self._loop.create_future()

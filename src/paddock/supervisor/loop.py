@@ -144,6 +144,16 @@ class Supervisor:
         """Whether all of them have ended, as soon as they have or the time is over."""
         return await self._waiters.ended(runs, within_s=within_s)
 
+    def unremembered(self) -> frozenset[str]:
+        """Runs that have ended in the fleet and not yet in the store. Whoever asks both for runs
+        looks at the fleet and takes these in one breath, and waits for them to be `remembered`
+        before the store is asked; else one that is just ending is in neither."""
+        return self._waiters.unremembered
+
+    async def remembered(self, ended: Collection[str]) -> None:
+        if self.trouble is None:
+            await self._waiters.ended(ended, within_s=ANSWERS_WITHIN_S)
+
     @property
     def trouble(self) -> str | None:
         """Why the store cannot be written, while it cannot."""

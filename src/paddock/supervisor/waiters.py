@@ -28,6 +28,11 @@ class Waiters:
             if not waiter.done():
                 waiter.set_result(None)
 
+    @property
+    def unremembered(self) -> frozenset[str]:
+        """Those that have ended, and the store does not know it yet."""
+        return frozenset(self._unremembered)
+
     async def ended(self, runs: Collection[str], *, within_s: float | None) -> bool:
         """Whether all of them have ended, as soon as they have or the time is over."""
         live = {run: future for run in runs if (future := self._wait_for(run)) is not None}

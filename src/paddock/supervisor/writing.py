@@ -11,7 +11,7 @@ from paddock.ports import Store
 from paddock.storage.errors import StoreError
 from paddock.supervisor.batch import Batch, Kept
 from paddock.supervisor.disk import Disk
-from paddock.supervisor.early import early_among
+from paddock.supervisor.early import prepared_among
 from paddock.supervisor.thoughts import Thought
 
 # A step that nobody waits for (an agent was seen to run) is remembered with the next that somebody
@@ -98,7 +98,7 @@ class Writer:
             self._thinker.broke(error)
             return
         done = partial(self._done, thoughts, undo)
-        early = early_among(thoughts, self._disk.tell)
+        early = prepared_among(thoughts)
         self._disk.do(partial(batch.keep, self._store, early), done)
 
     def _done(

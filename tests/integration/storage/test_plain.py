@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -37,8 +37,8 @@ class ShownStore(SqliteStore):
 class CountingStore(ShownStore):
     plain = 0
 
-    def _remember_plain(self, steps: Sequence[Step], meanwhile: Callable[[], None] | None) -> bool:
-        was_plain = super()._remember_plain(steps, meanwhile)
+    def _remember_plain(self, steps: Sequence[Step]) -> bool:
+        was_plain = super()._remember_plain(steps)
         self.plain += was_plain
         return was_plain
 

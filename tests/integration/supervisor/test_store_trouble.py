@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -167,11 +167,9 @@ def test_a_bug_in_the_store_ends_the_daemon_and_not_only_its_writer(
 
 def test_a_store_that_fails_with_a_crowd_behind_it_leaves_nobody_without_an_answer() -> None:
     class FailingLater(SlowStore):
-        def remember_many(
-            self, steps: Sequence[Step], *, meanwhile: Callable[[], None] | None = None
-        ) -> None:
+        def remember_many(self, steps: Sequence[Step]) -> None:
             self.gate.wait(10)
-            super().remember_many(steps, meanwhile=meanwhile)
+            super().remember_many(steps)
 
     async def scenario() -> None:
         store = FailingLater()
