@@ -18,9 +18,10 @@ LONGEST_FUNCTION = 45
 # Lines of code, without comments and docstrings. The aim was about 2,000; all decisions, and what
 # two reviews asked of them, took 3,050; runs in steps 100 more, waiting for a workspace 40, runs
 # that live on other machines 20, bursts that wait for each other 60, bounds that projects set for
-# their own runs 140, bursts that take turns 90, that nobody is stopped who can wait 70, and steps
-# of the ladder that are told in one place 10. Above this nobody can know the core as a whole.
-LARGEST_CORE = 3880
+# their own runs 140, bursts that take turns 90, that nobody is stopped who can wait 70, steps of
+# the ladder that are told in one place 10, and ends that are heard or understood late 30. Above
+# this nobody can know the core as a whole.
+LARGEST_CORE = 3910
 
 
 def everything() -> list[Path]:

@@ -205,7 +205,8 @@ def exited(fleet: Fleet, run: Run, ended: Exit, *, empty: bool) -> None:
         _settle(fleet, run, state, ended)
         return
     if isinstance(state, Stopping):
-        outcome = None if _finished(state, judge(run, ended, fleet.policy)) else state.outcome
+        reason = _reason(state, ended)
+        outcome = None if _finished(state, judge(run, ended, fleet.policy)) else reason
         _press(fleet, run, replace(state, exit=ended, outcome=outcome), StopPhase.KILLED)
         return
     text = f"the agent ended ({ended}) and left processes behind"
@@ -236,7 +237,7 @@ def spawn_failed(fleet: Fleet, run: Run, *, reason: str, permanent: bool) -> Non
 
 def _settle(fleet: Fleet, run: Run, state: Starting | Running | Stopping, ended: Exit) -> None:
     verdict = judge(run, ended, fleet.policy)
-    reason = state.outcome if isinstance(state, Stopping) else None
+    reason = _reason(state, ended)
     if isinstance(state, Stopping) and reason is not None and not _finished(state, verdict):
         verdict = Verdict(reason, state.because)
     if ended.peak_bytes is not None:
@@ -264,6 +265,16 @@ def _next_step(fleet: Fleet, run: Run) -> None:
     else:
         _requeue(fleet, run, verdict, delay_s=0.0)
     _teach(fleet, run, verdict, ran_s=ran_s, wall_bytes=run.limit_bytes)
+
+
+def _reason(state: Starting | Running | Stopping, ended: Exit) -> Outcome | None:
+    """Why paddock stopped it. Not of one that had ended before, however late its end was
+    understood; but what somebody asked for stands."""
+    if not isinstance(state, Stopping):
+        return None
+    had_ended = ended.heard_at is not None and ended.heard_at < state.since_at
+    asked_for = state.outcome in (Outcome.CANCELLED, Outcome.REFUSED)
+    return None if had_ended and not asked_for else state.outcome
 
 
 def _finished(state: Stopping, verdict: Verdict) -> bool:

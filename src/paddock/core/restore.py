@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from msgspec.structs import replace
 
 from .actions import Action, FreezeAttempt, ThawAttempt
 from .fleet import Fleet
@@ -12,6 +15,10 @@ from .lifecycle import stop_action
 from .policy import Policy
 from .run import Frozen, Queued, Run, Running, Starting, Stopping
 from .steps import start_action
+
+# Whoever ended in good time while nobody looked is heard before its time is over: its driver tells
+# it in the first moments, and may take ten seconds over output for which there is no room.
+HEARD_WITHIN_S: Final = 15.0
 
 
 def restore(
@@ -44,6 +51,20 @@ def restore(
             claimant = run.state.stopped_for
             fleet.claimant = claimant if claimant in fleet.queue else fleet.claimant
     return fleet
+
+
+def with_time_to_be_heard(run: Run, now: float) -> Run:
+    """For a daemon that comes late: a deadline that passed meanwhile says nothing yet."""
+    state, soonest = run.state, now + HEARD_WITHIN_S
+    match state:
+        case Starting() if state.give_up_at < soonest:
+            return replace(run, state=replace(state, give_up_at=soonest))
+        case Running(hard_at=float(hard_at)) if hard_at < soonest:
+            return replace(run, state=replace(state, hard_at=soonest))
+        case Stopping() if state.deadline_at < soonest:
+            return replace(run, state=replace(state, deadline_at=soonest))
+        case _:
+            return run
 
 
 def _resume_turns(fleet: Fleet, runs: Sequence[Run]) -> None:

@@ -105,6 +105,7 @@ class Exit(Struct, frozen=True):
     note: str | None = None  # what else the kernel refused it
     output_digest: str | None = None  # of a step: what it wrote
     commit: str | None = None  # of a step: where its workspace stands
+    heard_at: float | None = None  # who is stopped later than that had ended
 
     def __str__(self) -> str:
         if self.signal is not None:

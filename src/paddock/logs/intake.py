@@ -50,6 +50,7 @@ class Inlet:
     origin: int | None = None  # where the attempt begins in the stream of its run, once known
     try_at: int = 0  # of a file that could not be rotated: the size at which to try again
     is_held: bool = False
+    is_closed: bool = False  # nothing more comes, and something is untold
 
 
 @dataclass(slots=True)
@@ -92,6 +93,7 @@ class Intake:
         self._about: dict[str, _About] = {}
         self._inlets: dict[Attempt, Inlet] = {}
         self._newest: dict[str, Inlet] = {}
+        self._owing: Attempt | None = None  # of which something is untold: one at most
         self._packing = Packing(self._tidy, packers)
 
     # -- what drivers say (ports.Capture) -------------------------------------------------
@@ -103,6 +105,7 @@ class Intake:
         return keeping.alone_bytes
 
     def fate(self, attempt: Attempt) -> Fate:
+        self._is_settled()
         inlet = self._inlet(attempt)  # before anything is moved: what lies there is older
         if self.free_room.is_low() or (inlet is not None and self._tell(inlet) is not None):
             return Fate.DISCARD
@@ -140,9 +143,12 @@ class Intake:
 
     def discard(self, attempt: Attempt, fifo_fd: int, count: int) -> bool:
         """Told at once in a name: what is not kept is counted, whatever happens to us. What has no
-        place of its own cannot be, as where a file cannot even be renamed: its agent waits."""
+        place of its own cannot be, as where a file cannot even be renamed: its agent waits. So does
+        it while something of another is untold: of one only, `taking` can tell the next daemon."""
         inlet = self._inlet(attempt, make=True)
-        if inlet is None or not self._has_place(attempt, inlet):
+        if inlet is None or (self._owing != attempt and not self._is_settled()):
+            return False
+        if not self._has_place(attempt, inlet):
             return False
         whose = Whose(attempt, inlet.base + inlet.untold.bytes, inlet.untold)
         taken = self._taking.take(fifo_fd, count, whose)
@@ -151,8 +157,10 @@ class Intake:
         self.counted.discarded_bytes += taken.bytes
         inlet.untold = inlet.untold.and_also(taken)
         error = self._tell(inlet)
-        if error is not None and inlet.untold == taken:  # once
-            log.error("what %s writes is not kept, nor counted yet: %s", attempt.run, error)
+        if error is not None:
+            self._owing = attempt
+            if inlet.untold == taken:  # once
+                log.error("what %s writes is not kept, nor counted yet: %s", attempt.run, error)
         return True
 
     def refused(self, attempt: Attempt) -> None:  # noqa: ARG002
@@ -164,10 +172,12 @@ class Intake:
         if inlet is None and os.path.isdir(f"{self._directory}/{attempt.run}"):  # noqa: PTH112
             inlet = self._inlet(attempt)  # most that never said a word have no directory
         if inlet is not None:
-            if inlet.size >= self._limit(attempt.run, inlet, self._now()):
-                self._rotate(attempt, inlet)
-            self._tell(inlet)
-            self._leave_inlet(attempt, inlet)
+            if self._tell(inlet) is not None:
+                inlet.is_closed = True  # it goes when that is told
+            else:
+                if inlet.size >= self._limit(attempt.run, inlet, self._now()):
+                    self._rotate(attempt, inlet)
+                self._leave_inlet(attempt, inlet)
         self._leave(attempt)
         self.bells.ring(attempt.run)
 
@@ -186,8 +196,9 @@ class Intake:
         self._about.pop(run, None)
         self._newest.pop(run, None)
         self._taking.forget(run)
-        for attempt in [attempt for attempt in self._inlets if attempt.run == run]:
-            del self._inlets[attempt]
+        for attempt in list(self._inlets):  # in one step: this is a thread, and the loop goes on
+            if attempt.run == run:
+                self._inlets.pop(attempt, None)
 
     def newest(self, run: str) -> Inlet | None:
         """Of the attempt that writes now, if one does. Where its bytes lie is true until the loop
@@ -206,10 +217,14 @@ class Intake:
         except OSError as error:
             log.warning("what has no room is not counted to the byte if I am killed: %s", error)
             return
-        inlet = None if left is None else self._inlet(left.attempt)
-        if left is not None and inlet is not None and left.end > inlet.base:
+        if left is None:
+            return
+        # What was taken first has no directory yet. Of a run that was removed nothing is left here.
+        inlet = self._inlet(left.attempt, make=left.end > 0)
+        if inlet is not None and left.end > inlet.base:
             inlet.untold = Missing(left.end - inlet.base, left.lines)
-            self._tell(inlet)
+            if self._tell(inlet) is not None:
+                self._owing = left.attempt
 
     def tidy_soon(self, run: str, waiting: Iterable[str] = ()) -> None:
         """`waiting`: names of parts that another daemon left."""
@@ -270,6 +285,18 @@ class Intake:
         if not self._rotate(attempt, inlet):
             self._leave_inlet(attempt, inlet)  # and look again: somebody may have taken its file
             return False
+        return True
+
+    def _is_settled(self) -> bool:
+        """Whether nothing is untold now."""
+        owing = self._owing
+        inlet = None if owing is None else self._inlets.get(owing)
+        if owing is not None and inlet is not None:
+            if self._tell(inlet) is not None:
+                return False
+            if inlet.is_closed:
+                self._leave_inlet(owing, inlet)
+        self._owing = None
         return True
 
     def _tell(self, inlet: Inlet) -> OSError | None:

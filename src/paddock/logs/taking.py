@@ -11,6 +11,7 @@ import errno
 import hashlib
 import json
 import os
+import threading
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -57,6 +58,8 @@ class Taking:
         self._file = -1
         self._overwritten = MOST_BYTES  # so much of the filler may be gone
         self._run = ""  # whose output stands there
+        # Runs are forgotten in a thread, while the loop takes what others write.
+        self._lock = threading.Lock()
 
     def prepare(self) -> Left | None:
         """Before anything is taken. OSError: there is no room for the file, or no right to it."""
@@ -78,7 +81,8 @@ class Taking:
         most = min(count, MOST_BYTES)
         try:
             if self._file >= 0 and most:
-                with suppress(OSError):  # a file system that cannot, or has no room even so
+                # OSError: a file system that cannot, or has no room even so
+                with self._lock, suppress(OSError):
                     self._make_ready(whose, most)
                     return self._moved(fifo_fd, most)
             return _told(os.read(fifo_fd, most))
@@ -87,8 +91,8 @@ class Taking:
 
     def forget(self, run: str) -> None:
         """What was taken last is output too, and goes with the rest of it."""
-        if self._file >= 0 and run == self._run:
-            with suppress(OSError):
+        with self._lock, suppress(OSError):
+            if self._file >= 0 and run == self._run:
                 self._make_ready(Whose(Attempt("", 0), 0), 0)
 
     def close(self) -> None:

@@ -326,11 +326,12 @@ class Grounds:
     # -- after a restart ------------------------------------------------------------------
 
     def adopt(self, attempts: Collection[Attempt]) -> None:
-        """Those that live keep their ports and scratch; what nobody has goes."""
+        """Those that live keep their ports and scratch; what nobody has goes, under another name:
+        an attempt that had its scratch and was not begun gets one of the same name in a moment."""
         for name in self._scratch.names():
             found = _NAME.fullmatch(name)
             if found is None or (attempt := Attempt(found[1], int(found[2]))) not in attempts:
-                self._scratches.add(name)
+                self._scratches.add(self._scratch.set_aside(name))
                 continue
             self._laid[attempt] = _Laid(name, self._retaken(int(found[3]), attempt.run))
             self.leaving.takes(attempt)

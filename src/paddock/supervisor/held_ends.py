@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from paddock.core.events import OF_AN_END, AttemptLost, Emptied, Event, Exited
 from paddock.core.fleet import Fleet
 from paddock.core.run import Attempt, Run
@@ -26,8 +28,14 @@ class HeldEnds:
         run = self._fleet.runs.get(event.attempt.run)
         return run if run is not None and run.attempt == event.attempt else None
 
+    def heard(self, event: Exited) -> Exited:
+        """Its time may be over before it is understood: then it was not stopped for that."""
+        if event.exit.heard_at is not None:
+            return event
+        return replace(event, exit=replace(event.exit, heard_at=self._fleet.now))
+
     def hold(self, event: End) -> None:
-        self._held[event.attempt] = [event]
+        self._held[event.attempt] = [self.heard(event) if isinstance(event, Exited) else event]
 
     def let_go(self, attempt: Attempt) -> list[End]:
         """In the order in which they came."""

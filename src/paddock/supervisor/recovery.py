@@ -15,7 +15,7 @@ from paddock.core.events import AttemptLost, Emptied
 from paddock.core.fleet import Fleet
 from paddock.core.group import Group
 from paddock.core.policy import Policy
-from paddock.core.restore import owed, restore
+from paddock.core.restore import owed, restore, with_time_to_be_heard
 from paddock.core.run import Attempt, Outcome, Run, Starting, Stopping, outcome_of
 from paddock.ports import Driver, Recipe, Remembered, Stop, Store
 from paddock.supervisor.clock import Clock, continue_clock
@@ -42,12 +42,13 @@ def inherit(store: Store, policy: Policy) -> Inheritance:
 
 def _fleet(remembered: Remembered, policy: Policy, clock: Clock) -> Fleet:
     groups = {name: Group.from_facts(facts, policy) for name, facts in remembered.groups.items()}
+    now = max(remembered.at, clock.now())
     fleet = restore(
         policy,
-        remembered.runs,
+        [with_time_to_be_heard(run, now) for run in remembered.runs],
         groups=groups,
         heartbeats=remembered.heartbeats,
-        now=max(remembered.at, clock.now()),
+        now=now,
     )
     fleet.continue_after(remembered.sequence)
     return fleet

@@ -74,6 +74,7 @@ class Witness:
             return True
         if not isinstance(event, Exited) or (run := self._held.run_of(event)) is None:
             return False
+        event = self._held.heard(event)
         see = self._look_of(event, run)
         if see is None:
             return False

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -61,6 +63,15 @@ class Scratch:
         if not path.is_dir():
             raise UnsafePlace(f"{path} is no directory; look at it, and remove it by hand")
         return delete_tree(self._top, path)
+
+    def set_aside(self, name: str) -> str:
+        """Under a name that nobody is ever given: it may be removed at any time, also when the same
+        attempt has begun once more and has a new one of the old name."""
+        aside = f"left-{uuid.uuid4().hex}"
+        with suppress(OSError):
+            os.rename(self.path(name), self.path(aside))  # noqa: PTH104 - likewise
+            return aside
+        return name
 
     def names(self) -> list[str]:
         """All that are there, so that those of ended attempts can go."""

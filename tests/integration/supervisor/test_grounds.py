@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from paddock.core.events import CancelRequested, Event, HeartbeatDeclared
@@ -15,6 +17,7 @@ from paddock.storage.memory import MemoryStore
 from paddock.supervisor.black_boxes import BlackBoxes
 from paddock.supervisor.grounds import Grounds
 from paddock.supervisor.recovery import inherit, recover
+from paddock.supervisor.sweeping import QUIET_S
 from paddock.supervisor.wanted import FLEETING_LABEL
 from paddock.workspaces.port_blocks import PortBlocks
 from paddock.workspaces.scratch import Scratch
@@ -101,6 +104,34 @@ def test_the_next_daemon_keeps_what_lives_and_removes_the_rest(stand: Stand) -> 
         stand.grounds.clear(Attempt("lives", 2))
         await until(lambda: stand.scratches == [])
         stand.grounds.close()
+
+    in_a_loop(scenario)
+
+
+@pytest.mark.parametrize("held", ["nothing", "a file"])
+def test_who_was_not_begun_by_a_killed_daemon_keeps_the_scratch_of_its_beginning(
+    stand: Stand, held: str
+) -> None:
+    """It has the same name: what the last daemon left is removed a moment later."""
+
+    async def scenario() -> None:
+        begun: list[Launch] = []
+        launch = msgspec.structs.replace(a_launch(Attempt("a", 1), stand.directory), labels={})
+        stand.grounds.lay(launch, begun.append)
+        left = Path(begun[0].ours["PADDOCK_SCRATCH"])
+        if held == "a file":
+            (left / "old").touch()
+        grounds = Grounds(stand.room, Scratch(stand.directory / "scratch"), stand.blocks())
+        # The kernel does that, of who was killed.
+        stand.grounds._laid[Attempt("a", 1)].block.close()  # noqa: SLF001
+        grounds.adopt(())
+        grounds.lay(launch, begun.append)
+        assert begun[1].ours == begun[0].ours
+        (left / "work").write_text("done")
+        await until(lambda: stand.scratches == [left.name])
+        await asyncio.sleep(QUIET_S + 0.3)
+        assert (left / "work").read_text() == "done" and stand.scratches == [left.name]
+        grounds.close()
 
     in_a_loop(scenario)
 

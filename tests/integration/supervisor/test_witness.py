@@ -21,6 +21,14 @@ from tests.kit.yard import Yard
 
 A = Attempt("a", 1)
 GOOD = Exited(1.0, A, Exit(0), empty=False)
+NOW = 5.0
+
+
+def heard(ended: Exit) -> Exit:
+    return structs.replace(ended, heard_at=NOW)
+
+
+HEARD = structs.replace(GOOD, exit=heard(Exit(0)))
 
 
 class Scene:
@@ -29,6 +37,7 @@ class Scene:
     def __init__(self, top: Path, *, steps: tuple[str, ...] = ("one", "two")) -> None:
         yard = Yard()
         yard.run(structs.replace(a_spec("a"), steps=steps))
+        yard.fleet.now = NOW
         self.told: list[Event] = []
         self.may_read = threading.Event()
         self.spent: list[tuple[str, int]] = []
@@ -85,7 +94,7 @@ async def test_the_end_of_a_step_is_told_with_what_it_left(tmp_path: Path) -> No
     async with a_scene(tmp_path) as scene:
         assert scene.witness.takes(GOOD) and scene.told == []
         await scene.let_read(1)
-        assert scene.told == [structs.replace(GOOD, exit=Exit(0, output_digest="sha256:a"))]
+        assert scene.told == [structs.replace(GOOD, exit=heard(Exit(0, output_digest="sha256:a")))]
         assert scene.spent == [("a", 0)]
 
 
@@ -126,7 +135,7 @@ async def test_one_that_asks_to_be_tried_later_is_told_with_the_time_it_stated(
         scene.said = Stated(after_s=90.0)
         assert scene.witness.takes(asked)
         await scene.let_read(1)
-        assert scene.told == [structs.replace(asked, exit=Exit(75, retry_after_s=90.0))]
+        assert scene.told == [structs.replace(asked, exit=heard(Exit(75, retry_after_s=90.0)))]
 
 
 @in_a_loop
@@ -138,7 +147,8 @@ async def test_what_is_wrong_with_a_stated_time_is_in_the_story_before_the_end(
         scene.said = Stated(problem="no time")
         assert scene.witness.takes(asked)
         await scene.let_read(2)
-        assert scene.told == [Noticed(1.0, A, "no time"), asked]
+        told = structs.replace(asked, exit=heard(Exit(75)))
+        assert scene.told == [Noticed(1.0, A, "no time"), told]
         assert not scene.witness.takes(Exited(1.0, A, Exit(75, retry_after_s=5.0))), "known already"
 
 
@@ -151,7 +161,7 @@ async def test_a_disk_that_hangs_keeps_no_end_from_being_told_for_ever(tmp_path:
             while len(scene.told) < 3:
                 await asyncio.sleep(0.001)
         note = "what it left could not be seen in 0.05 s"
-        assert scene.told == [Noticed(1.0, A, note), GOOD, Emptied(2.0, A)]
+        assert scene.told == [Noticed(1.0, A, note), HEARD, Emptied(2.0, A)]
 
 
 @in_a_loop
@@ -161,4 +171,4 @@ async def test_a_bug_in_the_look_keeps_no_end_from_being_told(tmp_path: Path) ->
         scene.problem = ValueError("what an agent left is stranger than was thought")
         assert scene.witness.takes(GOOD) and scene.witness.takes(Emptied(2.0, A))
         await scene.let_read(2)
-        assert scene.told == [GOOD, Emptied(2.0, A)]
+        assert scene.told == [HEARD, Emptied(2.0, A)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -221,3 +222,79 @@ def test_a_gap_that_somebody_removed_begins_anew(tmp_path: Path) -> None:
     discard(store, A, b"not kept.\n")
     discard(store, A, b"not kept.\n")
     assert store.missing("a") == (30, 2)
+
+
+class Killed(BaseException):
+    """Where it stands, nothing more is done."""
+
+
+def test_what_was_taken_first_of_all_is_known_after_a_kill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then the run has no directory yet."""
+
+    def killed(*_: object, **__: object) -> None:
+        raise Killed
+
+    first = OutputStore(tmp_path, packers=0)
+    first.take_up()
+    with monkeypatch.context() as planted:
+        planted.setattr(Path, "mkdir", killed)
+        with pytest.raises(Killed):
+            discard(first, A, b"not kept.\n")
+    assert first.runs() == []
+    second = OutputStore(tmp_path, packers=0)
+    second.take_up()
+    assert second.missing("a") == (10, 1)
+    second.append(A, b"after\n")
+    assert second.piece("a", 0, 100) == (10, b"after\n", 1, True)
+
+
+@pytest.mark.parametrize("how", ["killed", "closed"])
+def test_of_several_that_cannot_be_told_none_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    names = Refusing(monkeypatch)
+    store = OutputStore(tmp_path, packers=0)
+    store.take_up()
+    taken = {one: discard(store, one, b"not kept.\n") for one in (A, B)}
+    assert taken == {A: True, B: False}, "one may be untold: the other waits"
+    if how == "closed":
+        store.intake.closed(A)
+        assert not discard(store, B, b"not kept.\n")
+    names.is_on = False
+    if how == "killed":
+        store = OutputStore(tmp_path, packers=0)
+        store.take_up()
+    assert discard(store, B, b"not kept.\n")
+    assert store.missing("a") == store.missing("b") == (10, 1)
+    store.intake.closed(A)
+    assert store.intake.written(A) is None, "nothing of it is held"
+
+
+@pytest.mark.parametrize("where", [1, 2, 3])
+def test_who_is_forgotten_in_a_thread_takes_nothing_of_another_along(
+    tmp_path: Path, where: int
+) -> None:
+    written, reached, go_on = 0, threading.Event(), threading.Event()
+
+    def step(what: str) -> None:
+        nonlocal written
+        if threading.current_thread().name == "forgets" and what == "write over":
+            written += 1
+            if written == where:
+                reached.set()
+                go_on.wait(0.3)
+
+    store = OutputStore(tmp_path, packers=0, step=step)
+    store.take_up()
+    discard(store, A, b"not kept.\n")
+    thread = threading.Thread(target=lambda: store.remove("a"), name="forgets")
+    thread.start()
+    assert reached.wait(5)
+    discard(store, B, b"x\n" * 1000)
+    go_on.set()
+    thread.join()
+    store.close()
+    found = taking(tmp_path).prepare()
+    assert found == Left(B, 2000, 1000)

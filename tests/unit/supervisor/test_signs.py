@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from msgspec import structs
 
 from paddock.api.presets import filled
 from paddock.config.preset_reading import built_in
@@ -26,6 +27,7 @@ from tests.kit.factories import a_run, a_spec
 UNSTATED = -1.0
 HOLD = Hold(1 << 20, 1 << 20)
 RUNNING = Running(0.0, 1, HOLD)
+NOW = 5.0
 RESUMED = {"attempts": 2, "preemptions": 1}
 
 
@@ -59,7 +61,7 @@ class Stand:
         return asyncio.run(self._tell(events))
 
     async def _tell(self, events: tuple[Event, ...]) -> list[Event]:
-        fleet = cast("Fleet", SimpleNamespace(runs={self.run.id: self.run}))
+        fleet = cast("Fleet", SimpleNamespace(now=NOW, runs={self.run.id: self.run}))
         sessions = Sessions(self.top, self)
         signs = Signs(fleet, self.told.append, sessions, self, recipe=self.recipe)
         self.told.extend(event for event in events if not signs.takes(event))
@@ -206,7 +208,7 @@ def test_who_said_it_by_itself_knows_better(tmp_path: Path) -> None:
     stand = Stand(tmp_path, agent_of("claude"), "API Error: 429\n")
     said = Exit(code=75, retry_after_s=7.0)
     (event,) = stand.tell(Exited(1.0, stand.run.attempt, said))
-    assert isinstance(event, Exited) and event.exit == said
+    assert isinstance(event, Exited) and event.exit == structs.replace(said, heard_at=NOW)
 
 
 def test_others_are_not_held_up(tmp_path: Path) -> None:
@@ -225,4 +227,5 @@ def test_a_store_in_trouble_costs_the_sign_and_not_the_end(tmp_path: Path) -> No
     event = Exited(1.0, Attempt("", 1), Exit(code=1))
     stand = Broken(tmp_path, agent_of("claude"), "API Error: 429\n")
     event = Exited(1.0, stand.run.attempt, Exit(code=1))
-    assert stand.tell(event) == [event]
+    told = structs.replace(event, exit=Exit(code=1, heard_at=NOW))
+    assert stand.tell(event) == [told]
