@@ -91,6 +91,11 @@ def remove_store(scene: Scene) -> None:
     pid = scene.daemon_pid()
     store = scene.house.places.store
     names = scene.draw.choice([("",), ("-wal",), ("", "-wal")])
-    for name in names:
-        Path(f"{store}{name}").unlink(missing_ok=True)
-    until(lambda: store.exists() or not leaks.is_alive(pid), within_s=LONG_S)
+    removed = [path for name in names if (path := Path(f"{store}{name}")).exists()]
+    for path in removed:
+        path.unlink()
+    # Until then what is remembered is in files without a name: whoever reads those that have one
+    # reads of the past.
+    until(
+        lambda: all(path.exists() for path in removed) or not leaks.is_alive(pid), within_s=LONG_S
+    )
