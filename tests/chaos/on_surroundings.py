@@ -18,7 +18,8 @@ SETTINGS = (
     f"{CONFIG}queue: {{depth: none of it}}\n",
     "performance: [\n",
     "\0\xff",
-    "",
+    # Not an empty file: by the usual sizes one flood may take all there is of the small disk.
+    "performance: {log_buffer_size_mb: 2, log_rotation_size_mb: 10}\n",
 )
 LOCKS = ("index.lock", "HEAD.lock", "config.lock", "packed-refs.lock", "refs/heads/main.lock")
 
