@@ -282,7 +282,7 @@ class DiffView(msgspec.Struct, kw_only=True):
     cut: bool = False  # it went on, and only the beginning is here
     raw: bytes | None = None  # the very bytes (base64), where they are no UTF-8 text
     path: str | None = None  # of its workspace; None when that is gone
-    branch: str | None = None
+    branch: str | None = None  # None: it is gone as well
 
 
 class WorkspaceView(msgspec.Struct, kw_only=True):
