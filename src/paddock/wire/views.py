@@ -190,6 +190,7 @@ class StepView(msgspec.Struct, kw_only=True):
     exit_code: int | None = None
     output_digest: str | None = None
     commit: str | None = None  # of its workspace
+    run: str | None = None  # which did it, where that was the run that this one goes on with
 
 
 class WhyView(msgspec.Struct, kw_only=True):
