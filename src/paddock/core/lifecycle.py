@@ -382,7 +382,10 @@ def _teach(
     name = run.spec.group
     group = fleet.group(name)
     breaker = group.breaker
-    if verdict.later_s is None and verdict.outcome in breakers.FAILURES:
+    # A start is tried again because the driver may be at fault: one failure, when it is given up.
+    unstarted = verdict.outcome is Outcome.SPAWN_FAILED
+    tried_again = unstarted and isinstance(fleet.runs[run.id].state, Queued)
+    if verdict.later_s is None and verdict.outcome in breakers.FAILURES and not tried_again:
         breaker = breakers.after_failure(breaker, fleet.policy.breaker, at=fleet.now, run=run.id)
     elif verdict.outcome is Outcome.SUCCEEDED:
         breaker = breakers.after_success(breaker, run=run.id)
