@@ -147,7 +147,7 @@ def test_a_running_run_is_frozen_and_thawed(desk: ServedDesk, client: Client) ->
     until(lambda: client.run("one").state == "running")
     assert client.freeze("one").frozen == "user"
     assert client.thaw("one").frozen is None
-    with pytest.raises(Refused, match="it is not frozen"):
+    with pytest.raises(Refused, match=r"^one \([a-z0-9]+\): it is not frozen"):
         client.thaw("one")
     client.kill(["one"])
     client.wait(["one"])

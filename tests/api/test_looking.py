@@ -235,6 +235,13 @@ def test_a_run_is_found_by_id_prefix_and_name(desk: ServedDesk, client: Client) 
 def test_what_is_not_there_or_not_clear_is_said(desk: ServedDesk, client: Client) -> None:
     with pytest.raises(NotFound, match="there is no run 'nobody'"):
         client.run("nobody")
+    with pytest.raises(NotFound, match=r"there is no run '\\x1b\[31m\\n'"):
+        client.run("\x1b[31m\n")
+    for path in ("/", "a/b", "../status"):
+        with pytest.raises(NotFound, match=f"there is no run '{path}'; "):
+            client.story(path)
+    with pytest.raises(NotFound, match="64 letters at most"):
+        client.run("x" * 201)
     with pytest.raises(NotFound):
         client.run("")
     with pytest.raises(NotFound):

@@ -83,6 +83,17 @@ def test_of_a_workspace_that_is_gone_the_diff_is_that_of_its_branch(
     assert not path.exists()
     found = client.diff("a")
     assert "+two\n" in found.text and found.path is None
+    assert found.branch == f"paddock/{run}"
+
+
+def test_of_a_workspace_that_left_nothing_no_branch_is_named(
+    desk: ServedDesk, client: Client, room: Room, repository: Path
+) -> None:
+    run, _ = a_run(desk, room, repository)
+    room.release(run)
+    client.clear_workspaces()
+    found = client.diff("a")
+    assert (found.text, found.path, found.branch) == ("", None, None)
 
 
 def test_a_run_without_a_workspace_has_no_diff(desk: ServedDesk, client: Client) -> None:
@@ -156,6 +167,8 @@ def test_a_check_looks_into_those_whose_time_has_not_come(tmp_path: Path, reposi
         assert checked[clean].done == "kept" and "7 d are wanted" in checked[clean].because
         tried = {view.run: view.because for view in client.clear_workspaces(dry_run=True)}
         assert tried[dirty] == checked[dirty].because and "7 d are wanted" in tried[clean]
+        done = {view.run: view.because for view in client.clear_workspaces()}
+        assert done[dirty] == tried[dirty] and "7 d are wanted" in done[clean]
 
 
 def test_gc_removes_what_may_go_and_says_why_the_rest_stays(

@@ -263,9 +263,10 @@ async def _change(
     run = await desk.find(asked.path["run"])
     if freezes:
         _check_freezing(desk, run)
+    about = f"{run.spec.name} ({run.id})"
     if isinstance(run.state, Ended):
-        raise has_ended(f"{run.spec.name} ({run.id}): it has already ended")
-    raise_any(await desk.supervisor.ask(lambda now: make(now, run.id)))
+        raise has_ended(f"{about}: it has already ended")
+    raise_any(await desk.supervisor.ask(lambda now: make(now, run.id)), about=about)
     return views_of.run_view(desk.supervisor, run)
 
 

@@ -18,6 +18,7 @@ from paddock.logs.bells import Bell
 from paddock.logs.shelf import Missing, Piece
 from paddock.ports import Recipe
 from paddock.supervisor.loop import Supervisor
+from paddock.wire.refs import no_such_run
 from paddock.wire.views import DaemonView
 from paddock.workspaces.room import Room
 
@@ -167,11 +168,11 @@ class Desk:
 
     async def find(self, text: str) -> Run:
         """The one run that is meant: an id, a name (the newest), the beginning of an id."""
-        if len(text) > LONGEST_REF or not text.isprintable():
+        if len(text) > LONGEST_REF:
             raise not_found("there is no such run: names have 64 letters at most")
-        found = await self.supervisor.find(text)
+        found = await self.supervisor.find(text) if text.isprintable() else ()
         if not found:
-            raise not_found(f"there is no run {text!r}; `paddock ls --all` lists those there are")
+            raise not_found(no_such_run(text))
         if len(found) > 1:
             raise ambiguous(text, [f"{run.id} ({run.spec.name})" for run in found])
         return found[0]

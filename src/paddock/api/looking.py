@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from typing import Final, get_args
 
 from paddock.core.explain import sentence
-from paddock.core.run import Ended, Outcome, Queued, Run
+from paddock.core.run import Ended, Outcome, Queued, Run, StepDone
 from paddock.observe.page import MEDIA_TYPE
-from paddock.ports import Wanted
+from paddock.ports import Store, Wanted
+from paddock.supervisor.keepsakes import AFTER_LABEL
 from paddock.wire.views import (
     Await,
     BreakerView,
@@ -61,8 +62,20 @@ async def story(desk: Desk, asked: Asked) -> tuple[MoveView, ...]:
 
 async def steps(desk: Desk, asked: Asked) -> tuple[StepView, ...]:
     found = await desk.find(asked.path["run"])
-    done = await desk.supervisor.look(lambda store: store.steps_done(found.id))
-    return views_of.step_views(desk.supervisor.clock, done)
+    done = await desk.supervisor.look(lambda store: _steps_done(store, found))
+    return views_of.step_views(desk.supervisor.clock, done, of=found.id)
+
+
+def _steps_done(store: Store, run: Run) -> list[StepDone]:
+    """Also those that it need not do, as the run it goes on with has done them."""
+    done = list(store.steps_done(run.id))
+    while (first := run.spec.first_step) and (recipe := store.recipe(run.id)) is not None:
+        before = store.run(recipe.labels.get(AFTER_LABEL, ""))
+        if before is None:
+            break  # forgotten meanwhile
+        done[:0] = [one for one in store.steps_done(before.id) if one.step < first]
+        run = before
+    return done
 
 
 async def why(desk: Desk, asked: Asked) -> WhyView:

@@ -68,11 +68,12 @@ def trouble(message: str) -> Declined:
     return Declined(503, "trouble", message)
 
 
-def raise_any(refusals: Sequence[Refuse]) -> None:
-    """The core's own sentence, with the word that fits it."""
+def raise_any(refusals: Sequence[Refuse], *, about: str = "") -> None:
+    """The core's own sentence, with the word that fits it; `about`: the run that was asked for."""
+    who = f"{about}: " if about else ""
     for refusal in refusals:
         if refusal.because == "it has already ended":
-            raise has_ended(refusal.because)
+            raise has_ended(f"{who}{refusal.because}")
         if refusal.because.startswith("there is no "):
             raise not_found(f"{refusal.what}: {refusal.because}")
-        raise refused(refusal.because)
+        raise refused(f"{who}{refusal.because}")

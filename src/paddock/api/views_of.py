@@ -340,7 +340,7 @@ def move_views(clock: Clock, moves: Iterable[Move]) -> tuple[MoveView, ...]:
     )
 
 
-def step_views(clock: Clock, steps: Iterable[StepDone]) -> tuple[StepView, ...]:
+def step_views(clock: Clock, steps: Iterable[StepDone], *, of: str) -> tuple[StepView, ...]:
     return tuple(
         StepView(
             step=one.step + 1,
@@ -350,6 +350,7 @@ def step_views(clock: Clock, steps: Iterable[StepDone]) -> tuple[StepView, ...]:
             exit_code=one.exit_code,
             output_digest=one.output_digest,
             commit=one.commit,
+            run=None if one.run == of else one.run,
         )
         for one in steps
     )

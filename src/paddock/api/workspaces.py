@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -56,13 +57,13 @@ def _diff(room: Room, run: str) -> DiffView:
     found = room.diff(run, most_bytes=MOST_DIFF_BYTES)
     raw = _whole_lines(found)
     text = raw.decode("utf-8", "replace")
-    record, path = room.record(run), room.path(run)
+    path = room.path(run)
     return DiffView(
         text=text,
         cut=found.cut,
         raw=None if text.encode() == raw else raw,
         path=None if path is None else str(path),
-        branch=None if record is None else record.branch,
+        branch=room.branch(run),
     )
 
 
@@ -108,7 +109,7 @@ async def check_workspaces(desk: Desk, _asked: Asked) -> list[ClearedView]:
 async def clear_workspaces(desk: Desk, asked: Asked) -> list[ClearedView]:
     """Those that were idle for long and hold nothing of their own go."""
     body, room = await asked.body(ClearWorkspaces), _room(desk)
-    clear = room.clear_merged if body.merged else room.gc
+    clear = room.clear_merged if body.merged else partial(room.gc, thorough=True)
     judged = await _aside(desk, lambda: clear(dry_run=body.dry_run))
     return await _cleared(desk, judged, dry_run=body.dry_run)
 

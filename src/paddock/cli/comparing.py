@@ -53,7 +53,8 @@ def compare(before: Path, after: Path, as_json: bool) -> int:
 
 
 @click.command("schema", short_help="The JSON Schema of a report.")
-def schema() -> None:
+@click.option("--json", "_as_json", is_flag=True, help="It is JSON anyway.")
+def schema(_as_json: bool) -> None:
     """The JSON Schema of a report, for whoever reads reports by program.
 
     \b

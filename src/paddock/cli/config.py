@@ -12,6 +12,7 @@ import click
 
 from paddock.cli.connecting import door
 from paddock.cli.exits import CommandError, ExitCode
+from paddock.cli.here import here_directory
 from paddock.cli.printing import terminal_width
 from paddock.cli.tables import cut, fold
 
@@ -55,7 +56,7 @@ def show(profile: str | None, as_json: bool) -> int:
     from paddock.config.mistakes import ConfigError
 
     try:
-        settings = load_settings(Path.cwd(), profile=profile)
+        settings = load_settings(here_directory(), profile=profile)
         total, at_once = _total_bytes(), _daemons_agents()
         notes = _notes(settings, total)
     except ConfigError as error:
@@ -125,9 +126,13 @@ def init(of_user: bool, as_json: bool) -> None:
       paddock config init --user
     """
     from paddock.config.layers import PROJECT_FILE, user_file
+    from paddock.config.places import missing_home
     from paddock.config.reference import starter
 
     path = user_file() if of_user else PROJECT_FILE
+    here_directory()
+    if of_user and (problem := missing_home(path)) is not None:
+        raise CommandError(problem)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # "x": also when two do it at once, or where a symbolic link leads elsewhere.
@@ -151,7 +156,7 @@ def _check(files: Sequence[Path], profile: str | None) -> list[str]:
     from paddock.config.mistakes import ConfigError, Mistakes
 
     if not files:
-        settings = load_settings(Path.cwd(), profile=profile)
+        settings = load_settings(here_directory(), profile=profile)
         for note in _notes(settings, _total_bytes()):
             click.echo(f"paddock: {note}", err=True)
         return list(settings.files)

@@ -95,12 +95,14 @@ def _row(one: Changed) -> tuple[str, str, str]:
 
 
 def _say_where(found: DiffView) -> None:
-    if not found.text and found.path is None:
+    if not found.text and found.path is None and found.branch is None:
         note("its workspace is gone, and nothing was committed on its branch")
     elif not found.text:
         note("it changed nothing")
     if found.cut:
         note("this is only the beginning: the whole is in the workspace")
+    if found.path is None and found.branch is not None:
+        note(f"its workspace is gone; its work is on the branch {found.branch}")
     if found.path is not None:
         branch = f", on the branch {found.branch}" if found.branch else ""
         note(f"its workspace is {found.path}{branch}")

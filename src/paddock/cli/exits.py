@@ -34,3 +34,11 @@ class CommandError(click.ClickException):
     def __init__(self, message: str, code: ExitCode = ExitCode.BAD_USAGE) -> None:
         super().__init__(message)
         self.code = code
+
+
+class OutputLost(CommandError):
+    """What was to be printed could not be: stdout is a file on a full disk, or the like."""
+
+    def __init__(self, reason: str, code: ExitCode = ExitCode.ENDED_OTHERWISE) -> None:
+        super().__init__(f"its output could not be written: {reason}", code)
+        self.reason = reason

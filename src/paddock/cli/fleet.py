@@ -88,6 +88,8 @@ def read_fleet(file: str) -> FleetFile:
     from paddock.config.mistakes import ConfigError
     from paddock.wire.fleet_file import LARGEST_FILE, parse_fleet, parse_fleet_text
 
+    if not file:
+        raise CommandError("no file is named: found ''; allowed: a fleet file, or - for stdin")
     try:
         if file != "-":
             return parse_fleet(Path(file))

@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Final
 from paddock.core.units import format_size
 
 from .connecting import Door
-from .exits import ExitCode
+from .exits import ExitCode, OutputLost
 from .printing import coloured, counted, note, safe
 from .staying import Staying
 
@@ -287,7 +287,7 @@ class Screen:
 
     def close(self) -> None:
         if self._cleaner is not None:
-            with suppress(OSError):
+            with suppress(OSError, OutputLost):
                 self._write(self._cleaner.close())
 
 
@@ -300,7 +300,12 @@ def raw_writer(stream: IO[str]) -> Callable[[bytes], None]:
 
     def write(data: bytes) -> None:
         view = memoryview(data)
-        while view:
-            view = view[raw.write(view) or 0 :]
+        try:
+            while view:
+                view = view[raw.write(view) or 0 :]
+        except BrokenPipeError:
+            raise  # its reader went away, which is no trouble
+        except OSError as error:
+            raise OutputLost(error.strerror or str(error)) from error
 
     return write

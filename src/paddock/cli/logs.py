@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from paddock.wire.views import RunView
 
 MOST_LINES: Final = 10_000_000
+_SINCE: Final = "10m (ago), 14:30 or 14:30:15"
 _CLOCK: Final = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?")
 
 
@@ -89,8 +90,8 @@ def _moment(text: str, *, now: float) -> float:
         try:
             return now - parse_duration(text)
         except ValueError as error:
-            allowed = "10m (ago), 14:30 or 14:30:15"
-            raise CommandError(f"--since: found {text!r}; allowed: {allowed}") from error
+            reason = str(error).rpartition("; ")[0]
+            raise CommandError(f"--since: {reason}; allowed: {_SINCE}") from error
     hour, minute, second = (int(part or 0) for part in match.groups())
     day = time.localtime(now)
     at = time.mktime((*day[:3], hour, minute, second, 0, 0, -1))

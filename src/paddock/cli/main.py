@@ -6,12 +6,12 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 import click
 
 from paddock import __version__
-from paddock.cli.exits import CommandError, ExitCode
+from paddock.cli.exits import CommandError, ExitCode, OutputLost
 from paddock.cli.lazy import Entry, LazyGroup
 
 if TYPE_CHECKING:
@@ -99,18 +99,16 @@ def guarded(command: Callable[[], int]) -> int:
     """A command's exit code; whatever it raises becomes one line and a code, not a traceback."""
     try:
         code = command()
-        # Here and not at interpreter exit, where a reader that left would cost a traceback.
-        sys.stdout.flush()
+        _flush()
     except BrokenPipeError:
-        _discard_output()
+        _discard(sys.stdout)
         return ExitCode.BROKEN_PIPE
     except (KeyboardInterrupt, click.Abort):
         return ExitCode.INTERRUPTED
     except click.ClickException as error:
         return _explain(error)
     except OSError as error:
-        about = f"{error.filename}: " if error.filename else ""
-        return _say(f"{about}{error.strerror or error}", ExitCode.BAD_USAGE)
+        return _explain_system(error)
     except Exception as error:  # noqa: BLE001 - the last door
         return _told_by_daemon(error) or _internal_error(error)
     return code
@@ -123,6 +121,30 @@ def _run(args: list[str], door: Door | None) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     return result if isinstance(result, int) else ExitCode.DONE
+
+
+def _explain_system(error: OSError) -> int:
+    if _was_printing(error):
+        _discard(sys.stdout)
+        return _explain(OutputLost(error.strerror or str(error)))
+    about = f"{error.filename}: " if error.filename else ""
+    return _say(f"{about}{error.strerror or error}", ExitCode.BAD_USAGE)
+
+
+def _was_printing(error: OSError) -> bool:
+    """The error itself names no file; all that commands print goes through click's echo, and what
+    was still in the buffer is flushed here."""
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code in (click.echo.__code__, _flush.__code__):
+            return True
+        trace = trace.tb_next
+    return False
+
+
+def _flush() -> None:
+    """Here and not at interpreter exit, where a reader that left would cost a traceback."""
+    sys.stdout.flush()
 
 
 def _explain(error: click.ClickException) -> int:
@@ -157,11 +179,14 @@ def _internal_error(error: Exception) -> int:
 
 
 def _say(message: str, code: int) -> int:
-    click.echo(f"paddock: {' '.join(message.split())}", err=True)
+    try:
+        click.echo(f"paddock: {' '.join(message.split())}", err=True)
+    except OSError:  # stderr is full too: the code has to do
+        _discard(sys.stderr)
     return code
 
 
-def _discard_output() -> None:
-    """Point stdout away, so that the interpreter's own flush at exit is quiet too."""
+def _discard(stream: IO[str]) -> None:
+    """Point it away, so that the interpreter's own flush at exit is quiet too."""
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        os.dup2(nowhere.fileno(), stream.fileno())

@@ -99,7 +99,7 @@ def _rehearsal(scripts: Scripts) -> Rehearsal:
 def _put_on(rehearsal: Rehearsal, requests: Sequence[RunRequest]) -> list[RunRequest]:
     prepared = rehearsal.put_on(requests)
     if not rehearsal.parts:
-        raise CommandError("nothing to rehearse: none of these runs has an agent")
+        raise CommandError(f"nothing to rehearse: {safe(rehearsal.nothing_in(requests))}")
     unknown = rehearsal.unknown_scripts()
     if unknown:
         known = ", ".join(rehearsal.names())

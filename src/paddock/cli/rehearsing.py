@@ -73,6 +73,16 @@ class Rehearsal:
                 self.parts[request.name] = parts
         return found
 
+    def nothing_in(self, requests: Sequence[RunRequest]) -> str:
+        """Why none of these is rehearsed."""
+        from paddock.rehearsal.putting_on import rehearsable
+
+        agents = {agent for run in requests for agent in _agents_of(run) if agent is not None}
+        if not agents:
+            return "none of these runs has an agent"
+        allowed = ", ".join(rehearsable(self._presets))
+        return f"{', '.join(sorted(agents))} has no model to stand in for; allowed: {allowed}"
+
     def unknown_scripts(self) -> list[str]:
         """Scripts of runs and steps that are not there."""
         return [name for name in self._scripts.of_runs if name not in self.names()]
@@ -136,3 +146,7 @@ def _lives(client: Client, run: str) -> bool:
         return client.wait((run,), timeout_s=0.0)[0].state != "ended"
     except NotFound:
         return False
+
+
+def _agents_of(run: RunRequest) -> tuple[str | None, ...]:
+    return (run.agent, *(step.agent for step in run.steps))

@@ -11,7 +11,7 @@ import click
 from .completing import complete_command
 from .connecting import connected, door, explained
 from .ends import code_of, with_reason
-from .exits import CommandError, ExitCode
+from .exits import CommandError, ExitCode, OutputLost
 from .printing import echo_json, note
 from .run_options import request_of, run_options
 
@@ -81,6 +81,10 @@ def follow_one(taken: Taken, *, retries: int, quiet: bool) -> Followed:
         problem = explained(error)
         text = f"{problem.message}; {taken.name} may go on: paddock logs -f {taken.id}"
         raise CommandError(text, problem.code) from error
+    except OutputLost as error:
+        # Not the agent's fault, and what it does may be dear: its log is kept elsewhere.
+        text = f"{error.reason}; {taken.name} goes on: paddock logs -f {taken.id}"
+        raise OutputLost(text, ExitCode.PADDOCK_FAILED) from error
     finally:
         screen.close()
     if followed.run is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import PurePath
@@ -15,6 +14,7 @@ import click
 from paddock.cli.capacity import this_machine
 from paddock.cli.exits import CommandError, ExitCode
 from paddock.cli.here import here_directory
+from paddock.cli.live_line import LiveLine
 from paddock.cli.params import CPUS, HOST_SIZE, SIZE, NumberType
 from paddock.cli.printing import counted, note, terminal_width
 from paddock.cli.run_options import refuse_mistakes
@@ -133,7 +133,8 @@ def command(fleet_file: str | None, quota: str | None, as_json: bool, **asked: A
         _check_alone(click.get_current_context())
         question = _with_fleet(question, fleet_file)
     try:
-        found = answer(question, progress=_progress(question.runs))
+        with LiveLine() as line:
+            found = answer(question, progress=_progress(question.runs, line))
     except CannotFit as error:
         raise CommandError(f"{error}, or use more --ram", ExitCode.REFUSED) from error
     if as_json:
@@ -223,14 +224,10 @@ def _usual_limit(total_bytes: int) -> int:
         refuse_mistakes(list(error.lines()), about="the configuration")
 
 
-def _progress(runs: int) -> Callable[[int], None] | None:
-    """A line that is written over, only on a terminal."""
-    if not sys.stderr.isatty():
-        return None
-
+def _progress(runs: int, line: LiveLine) -> Callable[[int], None]:
     def show(ended: int) -> None:
-        end = "\r\x1b[K" if ended >= runs else ""
-        click.echo(f"\r{ended} of {runs} runs have ended {end}", err=True, nl=False)
+        at = f"{ended:,} of {counted(runs, 'run')} have ended"
+        line.now(at if ended < runs else f"{at}; how a perfect scheduler would do")
 
     return show
 

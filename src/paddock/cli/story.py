@@ -56,9 +56,9 @@ def _kept_of(step: StepView) -> str:
     facts = [f"attempt {step.attempt}", f"exit code {step.exit_code}"]
     facts += [f"output {digest}"] if digest else []
     facts += [f"workspace at {step.commit[:12]}"] if step.commit else []
-    return (
-        f"step {step.step}, {safe(step.name)}: done at {clock_time(step.at)} ({', '.join(facts)})"
-    )
+    where = f" in the run {step.run}" if step.run else ""
+    done = f"step {step.step}, {safe(step.name)}: done{where} at {clock_time(step.at)}"
+    return f"{done} ({', '.join(facts)})"
 
 
 def _row(move: MoveView, because: str) -> Row:

@@ -88,6 +88,8 @@ def _from(name: str) -> tuple[RunRequest, ...]:
     from paddock.wire.fleet_file import LARGEST_FILE
     from paddock.wire.run_lines import parse_lines
 
+    if not name:
+        raise CommandError("--from: no file is named: found ''; allowed: a file, or - for stdin")
     shown = "stdin" if name == "-" else name
     try:
         if name == "-":

@@ -8,6 +8,7 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from paddock.wire.log_record import LogRecord
+from paddock.wire.refs import no_such_run
 from paddock.wire.views import Happening
 
 from .errors import BadRequest, NotFound, not_understood
@@ -79,6 +80,8 @@ def path_of(run: str, *more: str) -> str:
     """The path of a run that was named by anything at all."""
     if not run:
         raise NotFound("there is no run without a name", "not_found")
+    if "/" in run:  # no name or id has one, and behind it another path would begin
+        raise NotFound(no_such_run(run), "not_found")
     return "/".join(("/v1/runs", _quoted(run), *more))
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from paddock.config.places import Places, plain_environment
+from paddock.config.places import Places, missing_home, plain_environment
 from paddock.config.state_files import FILE, wrong_with
 
 from .errors import ClientError, NoDaemon
@@ -136,6 +136,8 @@ def _answers(places: Places) -> bool:
 
 def _make_state(places: Places) -> int:
     """Where the daemon's log ends before it begins."""
+    if (problem := missing_home(places.state)) is not None:
+        raise NoDaemon(problem)
     try:
         places.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         return places.log.stat().st_size if places.log.exists() else 0

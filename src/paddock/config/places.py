@@ -84,6 +84,14 @@ def plain_environment() -> dict[str, str]:
     }
 
 
+def missing_home(path: Path) -> str | None:
+    """What is wrong, where somebody's home would have to be made for this."""
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path's own raises without a HOME
+    if home.exists() or not path.is_relative_to(home):
+        return None
+    return f"the home directory {home} is not there: set HOME"
+
+
 def find_places(state: str | None = None) -> Places:
     """`--state`, then PADDOCK_STATE, then where this system keeps a user's state."""
     named = state or os.environ.get(STATE_VARIABLE)

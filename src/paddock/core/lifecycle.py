@@ -205,7 +205,7 @@ def exited(fleet: Fleet, run: Run, ended: Exit, *, empty: bool) -> None:
         _settle(fleet, run, state, ended)
         return
     if isinstance(state, Stopping):
-        reason = _reason(state, ended)
+        reason = state.reason_against(ended)
         outcome = None if _finished(state, judge(run, ended, fleet.policy)) else reason
         _press(fleet, run, replace(state, exit=ended, outcome=outcome), StopPhase.KILLED)
         return
@@ -237,7 +237,7 @@ def spawn_failed(fleet: Fleet, run: Run, *, reason: str, permanent: bool) -> Non
 
 def _settle(fleet: Fleet, run: Run, state: Starting | Running | Stopping, ended: Exit) -> None:
     verdict = judge(run, ended, fleet.policy)
-    reason = _reason(state, ended)
+    reason = state.reason_against(ended) if isinstance(state, Stopping) else None
     if isinstance(state, Stopping) and reason is not None and not _finished(state, verdict):
         verdict = Verdict(reason, state.because)
     if ended.peak_bytes is not None:
@@ -265,16 +265,6 @@ def _next_step(fleet: Fleet, run: Run) -> None:
     else:
         _requeue(fleet, run, verdict, delay_s=0.0)
     _teach(fleet, run, verdict, ran_s=ran_s, wall_bytes=run.limit_bytes)
-
-
-def _reason(state: Starting | Running | Stopping, ended: Exit) -> Outcome | None:
-    """Why paddock stopped it. Not of one that had ended before, however late its end was
-    understood; but what somebody asked for stands."""
-    if not isinstance(state, Stopping):
-        return None
-    had_ended = ended.heard_at is not None and ended.heard_at < state.since_at
-    asked_for = state.outcome in (Outcome.CANCELLED, Outcome.REFUSED)
-    return None if had_ended and not asked_for else state.outcome
 
 
 def _finished(state: Stopping, verdict: Verdict) -> bool:
@@ -382,7 +372,10 @@ def _teach(
     name = run.spec.group
     group = fleet.group(name)
     breaker = group.breaker
-    if verdict.later_s is None and verdict.outcome in breakers.FAILURES:
+    failed = verdict.later_s is None and verdict.outcome in breakers.FAILURES
+    # A start that is tried again is no failure yet: its driver may be at fault.
+    waits = run.id in fleet.runs and isinstance(fleet.runs[run.id].state, Queued)
+    if failed and not (waits and verdict.outcome is Outcome.SPAWN_FAILED):
         breaker = breakers.after_failure(breaker, fleet.policy.breaker, at=fleet.now, run=run.id)
     elif verdict.outcome is Outcome.SUCCEEDED:
         breaker = breakers.after_success(breaker, run=run.id)

@@ -207,6 +207,13 @@ class Stopping(Struct, frozen=True):
     stopped_for: str | None = None  # the run that will get its memory
     told: bool = False  # SIGTERM was sent: a good end may be an answer to it
 
+    def reason_against(self, ended: Exit) -> Outcome | None:
+        """Paddock's. None for one that had ended before it was stopped, however late its end was
+        understood; but what somebody asked for stands."""
+        had_ended = ended.heard_at is not None and ended.heard_at < self.since_at
+        asked_for = self.outcome in (Outcome.CANCELLED, Outcome.REFUSED)
+        return None if had_ended and not asked_for else self.outcome
+
 
 class Ended(Struct, frozen=True):
     since_at: float

@@ -10,7 +10,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from paddock.config.places import Places
+from paddock.config.places import Places, missing_home
 from paddock.config.state_files import what_is_wrong
 
 LOG_BYTES: Final = 5_000_000
@@ -33,6 +33,8 @@ def be_born(places: Places, *, log_file: Path | None, verbose: bool) -> None:
 
 def make_state(state: Path) -> None:
     """Ours, and closed to everybody else: the socket, the store and all output are in it."""
+    if (homeless := missing_home(state)) is not None:
+        raise NotFit(homeless)
     try:
         state.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError):

@@ -118,10 +118,9 @@ class _Cast:
         """None for `plain`, which is a command like any other."""
         preset = self.presets.get(name)
         if preset is None:
-            known = [each for each, is_ in self.presets.items() if _program(is_) in COSTUMES]
             raise CannotRehearse(
                 f"{self.request.name}: there is no preset {name[:40]!r}; "
-                f"allowed in a rehearsal: {', '.join(sorted(known))}"
+                f"allowed in a rehearsal: {', '.join(rehearsable(self.presets))}"
             )
         if preset.start[:1] == ("{arguments}",):
             return None
@@ -129,6 +128,10 @@ class _Cast:
         path = self.request.env.get("PATH") or os.environ.get("PATH") or os.defpath
         program = _found(preset, path)
         return _Member(preset, costume, program, _kept(self.request, preset))
+
+
+def rehearsable(presets: Mapping[str, Preset]) -> list[str]:
+    return sorted(name for name, preset in presets.items() if _program(preset) in COSTUMES)
 
 
 def _costume(preset: Preset) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from paddock.core.group import Group
 from paddock.core.policy import Policy
 from paddock.core.run import Outcome
 from paddock.core.submission import cannot_ever_fit
+from paddock.simulate.beside import beside
 from paddock.simulate.bounds import lower_bound_s
 from paddock.simulate.clairvoyant import clairvoyant_s
 from paddock.simulate.host import QUIET, ROUGH
@@ -112,8 +112,8 @@ def _at_best(question: Question, plans: list[Plan]) -> Iterator[Callable[[], tup
     if question.runs < MANY_RUNS:
         yield lambda: _best_of(question, plans)
         return
-    with ProcessPoolExecutor(max_workers=1) as pool:
-        yield pool.submit(_best_of, question).result
+    with beside(_best_of, question) as best:
+        yield best
 
 
 def _best_of(question: Question, plans: list[Plan] | None = None) -> tuple[float, float]:

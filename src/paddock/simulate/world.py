@@ -50,7 +50,7 @@ from paddock.simulate.trace import EXIT_TEMPORARY, Plan
 Progress = Callable[[int], None]  # told how many runs have ended
 
 TICK_S = 1.0
-PROGRESS_EVERY = 100
+PROGRESS_EVERY = 10
 LONGEST_S = 366 * 24 * 3600.0  # a simulation that lasts longer is stuck
 
 

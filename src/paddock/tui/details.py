@@ -65,7 +65,9 @@ def _named(name: str, text: str) -> Line:
 
 def _step(step: v.StepView) -> Line:
     code = "" if step.exit_code is None else f" (exit code {step.exit_code})"
-    return _named(f"{step.step}. {step.name}", f"{_clock(step.at)}, attempt {step.attempt}{code}")
+    where = f"in the run {step.run}, " if step.run else ""
+    told = f"{_clock(step.at)}, {where}attempt {step.attempt}{code}"
+    return _named(f"{step.step}. {step.name}", told)
 
 
 def _move(move: v.MoveView, because: str) -> Line:

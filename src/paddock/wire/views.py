@@ -190,6 +190,7 @@ class StepView(msgspec.Struct, kw_only=True):
     exit_code: int | None = None
     output_digest: str | None = None
     commit: str | None = None  # of its workspace
+    run: str | None = None  # which did it, where that was the run that this one goes on with
 
 
 class WhyView(msgspec.Struct, kw_only=True):
@@ -282,7 +283,7 @@ class DiffView(msgspec.Struct, kw_only=True):
     cut: bool = False  # it went on, and only the beginning is here
     raw: bytes | None = None  # the very bytes (base64), where they are no UTF-8 text
     path: str | None = None  # of its workspace; None when that is gone
-    branch: str | None = None
+    branch: str | None = None  # None: it is gone as well
 
 
 class WorkspaceView(msgspec.Struct, kw_only=True):

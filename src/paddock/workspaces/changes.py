@@ -59,6 +59,10 @@ def commits_of_gone(record: Record) -> tuple[Commit, ...]:
     return made_since(git, start=record.start, tips=tips) if tips else ()
 
 
+def branch_of_gone(record: Record) -> str | None:
+    return record.branch if has_branch(_of_gone(record), record.branch) else None
+
+
 def diff_of_gone(record: Record, *, most_bytes: int = MOST_DIFF_BYTES) -> Diff:
     """Of one that was removed, when all it had was on its branch."""
     git = _of_gone(record)

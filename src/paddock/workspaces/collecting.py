@@ -31,30 +31,25 @@ class Times:
     now_at: float
 
 
-def gc(top: Path, times: Times, *, dry_run: bool) -> list[Judged]:
-    """Everything that was idle for so long and holds no work of its own goes."""
-    if dry_run:
-        return check(top, times)
-    for home in homes(top):
-        tidy(top, home, now_at=times.now_at)
+def gc(top: Path, times: Times, *, dry_run: bool, thorough: bool = False) -> list[Judged]:
+    """Everything that was idle for so long and holds no work of its own goes.
 
-    def rule(spot: Spot) -> Keep | Removable:
-        return _waits(spot, times) or ruled(spot, dry_run=False)
-
-    return _all(top, times, rule, dry_run=False)
-
-
-def check(top: Path, times: Times) -> list[Judged]:
-    """What a gc would do; of an idle one what is in it, before that it is not yet its time."""
+    `thorough`, for people: of an idle one what is in it, before that it is not yet its time.
+    """
+    if not dry_run:
+        for home in homes(top):
+            tidy(top, home, now_at=times.now_at)
 
     def rule(spot: Spot) -> Keep | Removable:
         waits = _waits(spot, times)
-        if waits is not None and spot.record.state is not State.IDLE:
+        if waits is None:
+            return ruled(spot, dry_run=dry_run)
+        if not thorough or spot.record.state is not State.IDLE:
             return waits
         inside = ruled(spot, dry_run=True)
-        return inside if isinstance(inside, Keep) else waits or inside
+        return inside if isinstance(inside, Keep) else waits
 
-    return _all(top, times, rule, dry_run=True)
+    return _all(top, times, rule, dry_run=dry_run)
 
 
 def finish(top: Path, *, now_at: float) -> None:

@@ -184,6 +184,14 @@ class Room:
         spot = self._find(run)
         return spot.record if spot is not None else None
 
+    def branch(self, run: str) -> str | None:
+        """Where its work is; of a workspace that is gone, if it is still there."""
+        record = self.record(run)
+        if record is not None:
+            return record.branch
+        with self._life.under_way():
+            return changes.branch_of_gone(self._gone(run))
+
     def records(self) -> list[Record]:
         """Of all that can be read, slots too."""
         found = [one for one in clearing.spots(self._top) if isinstance(one, Spot)]
@@ -196,9 +204,10 @@ class Room:
 
     # -- clearing up ------------------------------------------------------------------------
 
-    def gc(self, *, dry_run: bool = False) -> list[Judged]:
+    def gc(self, *, dry_run: bool = False, thorough: bool = False) -> list[Judged]:
+        """`thorough` also looks into those whose time has not come."""
         with self._life.under_way():
-            found = collecting.gc(self._top, self._times, dry_run=dry_run)
+            found = collecting.gc(self._top, self._times, dry_run=dry_run, thorough=thorough)
         if any(judged.removed for judged in found):
             self.freed()
         return found
@@ -234,7 +243,7 @@ class Room:
     def check(self) -> list[Judged]:
         """What keeps each of them; none is removed."""
         with self._life.under_way():
-            return collecting.check(self._top, self._times)
+            return collecting.gc(self._top, self._times, dry_run=True, thorough=True)
 
     def remove(self, run: str) -> tuple[saving.Saved | None, Keep | Removable]:
         """Now, whatever its age: what is not committed is committed on its branch first."""

@@ -12,7 +12,8 @@ import pytest
 
 from paddock.client import Client, ClientError, NoDaemon
 from paddock.client.starting import ensure_daemon
-from paddock.config.places import Places
+from paddock.config.places import Places, find_places
+from paddock.daemon.birth import NotFit, make_state
 from paddock.drivers.local.containment.choosing import read_home
 from tests.kit import leaks
 from tests.kit.waiting import until
@@ -104,6 +105,21 @@ def test_what_kept_it_from_starting_is_told(tmp_path: Path) -> None:
     with pytest.raises(NoDaemon, match=r"others can look into .*chmod 700") as none:
         ensure_daemon(places)
     assert "Traceback" not in none.value.message
+
+
+def test_a_home_that_is_not_there_is_told_and_not_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    monkeypatch.delenv("PADDOCK_STATE", raising=False)
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    places = find_places()
+    told = f"the home directory {tmp_path}/nobody is not there: set HOME"
+    with pytest.raises(NoDaemon, match=told):
+        ensure_daemon(places)
+    with pytest.raises(NotFit, match=told):
+        make_state(places.state)
+    assert not (tmp_path / "nobody").exists()
 
 
 def test_a_state_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:

@@ -43,6 +43,11 @@ def house(tmp_path: Path) -> Iterator[House]:
         yield house
 
 
+def test_it_begins_with_why_the_machine_looks_so_small() -> None:
+    before, _, _ = SCRIPT.partition('"$paddock" capacity | head')
+    assert "pretends that the machine is small: all agents together get 1.5 GiB" in before
+
+
 @pytest.mark.timeout(300)
 def test_each_of_its_runs_goes_the_way_it_is_there_to_show(house: House) -> None:
     assert '"$paddock" fleet examples/demo.yaml' in SCRIPT

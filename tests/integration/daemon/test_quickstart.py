@@ -29,9 +29,7 @@ def test_the_quickstart_works_on_a_fresh_clone(tmp_path: Path) -> None:
         # What pip needs to find its packages is the machine's; nothing else goes along.
         pip = {name: text for name, text in os.environ.items() if name.startswith(("PIP_", "SSL_"))}
         pip |= {"PIP_CACHE_DIR": str(Path.home() / ".cache/pip")}
-        git = {f"GIT_{who}_NAME": "You" for who in ("AUTHOR", "COMMITTER")}
-        git |= {f"GIT_{who}_EMAIL": "you@localhost" for who in ("AUTHOR", "COMMITTER")}
-        type_in(blocks, env={**house.env, **pip, **git}, at=work)
+        type_in(blocks, env={**house.env, **pip}, at=work)
         paddock = work / ".venv/bin/paddock"
         _watch_in_the_terminal(paddock, house)
         _watch_in_the_browser(paddock, house)

@@ -23,6 +23,4 @@ def test_a_page_shows_what_is_printed(page: str, tmp_path: Path) -> None:
     with a_house(tmp_path) as house:
         bin_directory = Path(sys.executable).parent
         env = {**house.env, "PATH": f"{bin_directory}:{house.env['PATH']}"}
-        for who in ("AUTHOR", "COMMITTER"):  # as anybody who uses git has it set
-            env |= {f"GIT_{who}_NAME": "You", f"GIT_{who}_EMAIL": "you@localhost"}
         type_in(blocks, env=env, at=work)

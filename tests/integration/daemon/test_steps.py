@@ -183,6 +183,9 @@ def test_a_retry_goes_on_where_it_failed_and_from_the_start_when_asked(house: Ho
     again = house.told("retry", taken.id)
     (ended,) = house.ended([again["id"]])
     assert (ended.outcome, ended.attempt, house.output(again["id"])) == ("succeeded", 1, b"")
+    with house.client() as client:
+        done = [(one.step, one.name, one.run) for one in client.steps(again["id"])]
+    assert done == [(1, "one", taken.id), (2, "two", None)]
     whole = house.told("retry", "--from-start", taken.id)
     (ended,) = house.ended([whole["id"]])
     assert (ended.attempt, house.output(whole["id"])) == (2, b"one\n")

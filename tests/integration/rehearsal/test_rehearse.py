@@ -95,6 +95,7 @@ def test_what_cannot_be_rehearsed_is_said_before_anything_runs(house: House) -> 
     cases = {
         "": (2, "nothing to rehearse: say --agent claude, or name a fleet file"),
         "--agent nobody": (2, "nobody"),
+        "--agent plain": (2, "plain has no model to stand in for; allowed: aider, claude, codex"),
         "--agent codex": (127, "codex is not installed here; to get it: npm install -g"),
         "--agent claude --script bad.yaml": (2, "2 mistakes in bad.yaml"),
         "--agent claude --script other.yaml": (2, "found steps for 'nobody'"),

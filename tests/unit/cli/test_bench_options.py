@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from click import Group
 
 from paddock.cli.bench import command
 
@@ -22,3 +23,13 @@ from paddock.cli.bench import command
 def test_the_usual_grid_is_the_promised_one(name: str, option: str, usual: object) -> None:
     [found] = [one for one in command.commands[name].params if one.name == option]
     assert found.default == usual
+
+
+def test_every_subcommand_takes_json() -> None:
+    assert isinstance(command, Group)
+    without = [
+        name
+        for name, each in command.commands.items()
+        if not any("--json" in option.opts for option in each.params)
+    ]
+    assert without == []

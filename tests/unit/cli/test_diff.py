@@ -77,6 +77,9 @@ def test_a_cut_one_and_an_empty_one_are_said(paddock: Paddock, daemon: FakeDaemo
     assert called.out == "" and called.err.startswith("paddock: it changed nothing\n")
     daemon.patch = DiffView(text="")
     assert "its workspace is gone, and nothing was committed" in paddock("diff", "a").err
+    daemon.patch = DiffView(text=PATCH, branch="paddock/r0001")
+    told = "paddock: its workspace is gone; its work is on the branch paddock/r0001\n"
+    assert paddock("diff", "a").err == told
 
 
 def test_json_is_the_whole_answer(paddock: Paddock, daemon: FakeDaemon) -> None:

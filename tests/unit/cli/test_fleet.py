@@ -106,6 +106,12 @@ def test_a_summary_is_never_wider_than_the_terminal(daemon: FakeDaemon) -> None:
     assert lines[-1] == "1 run in 5 s: 1 memory"
 
 
+@pytest.mark.parametrize("words", [["fleet", ""], ["submit", "--from", ""]])
+def test_an_empty_name_is_no_file(paddock: Paddock, words: list[str]) -> None:
+    called = paddock(*words)
+    assert called.code == 2 and "no file is named: found ''" in called.err
+
+
 def test_a_refusal_that_names_a_run_says_where_it_stands(
     paddock: Paddock, daemon: FakeDaemon, file: str
 ) -> None:

@@ -78,6 +78,8 @@ def test_what_is_no_regular_expression_or_no_time_is_bad_usage(paddock: Paddock)
     called = paddock("logs", "--since", "soon", "review")
     assert called.code == 2
     assert "allowed: 10m (ago), 14:30 or 14:30:15" in called.err
+    called = paddock("logs", "--since", "99999d", "review")
+    assert called.code == 2 and "--since: '99999d' is more than ten years; " in called.err
 
 
 def test_since_and_lines_begin_where_both_do(paddock: Paddock, review: FakeDaemon) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from typing import Any
+
 import pytest
 
 from paddock.cli.ends import OUTCOMES
@@ -14,7 +17,7 @@ from paddock.client.errors import Failed, NotFound
 from paddock.core.run import Outcome
 from paddock.core.units import GIB, MIB
 from paddock.wire.run_request import RunRequest
-from paddock.wire.views import BreakerView, LearnedView, MoveView, Submit
+from paddock.wire.views import BreakerView, LearnedView, MoveView, StepView, Submit
 from tests.unit.cli.conftest import Paddock
 from tests.unit.cli.fake_daemon import FakeDaemon
 
@@ -241,6 +244,20 @@ def test_a_group_that_still_counts_with_its_limit_says_so(
         group="g", attempts=attempts, typical_bytes=typical, peak_bytes=peak, limit_bytes=GIB
     )
     assert _expected(view) == said
+
+
+def test_story_says_which_run_did_the_steps_that_a_retry_leaves_out(
+    paddock: Paddock, daemon: FakeDaemon
+) -> None:
+    daemon.add("again", steps=2, steps_done=2)
+    facts: dict[str, Any] = {"at": time.time(), "attempt": 1, "exit_code": 0}
+    daemon.steps_done = [
+        StepView(step=1, name="unit", run="r0000", **facts),
+        StepView(step=2, name="e2e", **facts),
+    ]
+    first, second = paddock("story", "again").out.splitlines()[-2:]
+    assert first.startswith("step 1, unit: done in the run r0000 at ")
+    assert second.startswith("step 2, e2e: done at ")
 
 
 def test_story_tells_times_states_and_reasons(paddock: Paddock, daemon: FakeDaemon) -> None:

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import click
@@ -36,6 +37,25 @@ def test_it_runs_as_a_module_too() -> None:
     command = [sys.executable, "-m", "paddock", "--version"]
     found = subprocess.run(command, capture_output=True, text=True, check=True)
     assert found.stdout == f"paddock {__version__}\n"
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_what_is_closed_is_no_bug(closed: str) -> None:
+    line = f'"{sys.executable}" -m paddock capacity --ram 64G {closed}'
+    found = subprocess.run(line, shell=True, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("command", ["capacity --ram 64G", "capacity --ram 64G --json", "--help"])
+def test_a_full_disk_under_its_output_is_said(command: str, unbuffered: str) -> None:
+    line = f'"{sys.executable}" -m paddock {command}'
+    env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    run = partial(subprocess.run, shell=True, capture_output=True, text=True, check=False, env=env)
+    found = run(f"{line} >/dev/full")
+    said = "paddock: its output could not be written: No space left on device\n"
+    assert (found.returncode, found.stderr) == (1, said)
+    assert run(f"{line} >/dev/full 2>&1").returncode == 1
 
 
 def test_ctrl_c_in_the_middle_of_its_imports_is_quiet(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import signal
@@ -187,6 +188,25 @@ def test_a_reader_that_leaves_ends_the_run_with_141(
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(ClosedPipe()))  # type: ignore[type-var]
     assert paddock("run", "--", "yes").code == 141
     assert daemon.killed == [("r0001", False)]
+
+
+class FullDisk(io.RawIOBase):
+    def write(self, data: object) -> int:
+        del data
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_where_its_output_cannot_be_written_the_run_goes_on(
+    paddock: Paddock, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daemon.lives["yes"] = Life(output=b"y\n" * 10, endless=True)
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(FullDisk()))  # type: ignore[type-var]
+    called = paddock("run", "--", "yes")
+    assert (called.code, daemon.killed) == (125, [])
+    assert called.err == (
+        "paddock: its output could not be written: No space left on device; "
+        "yes goes on: paddock logs -f r0001\n"
+    )
 
 
 def test_as_json_the_end_is_on_stdout_and_the_output_on_stderr(

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from paddock.cli.live_line import LiveLine
 from paddock.cli.main import main
-from paddock.cli.simulate import command
+from paddock.cli.simulate import _progress, command
 from paddock.config.settings import TOUCHES
+from tests.kit.waiting import until
+from tests.unit.cli.test_live_line import Terminal
 
 SMALL = ["simulate", "--ram", "64G", "--runs", "20", "--workload", "bursty"]
 
@@ -188,3 +195,37 @@ def test_a_fleet_file_with_mistakes_is_exit_2(
     (tmp_path / "bad.yaml").write_text("runs: [{name: a}]", encoding="utf-8")
     assert main(["simulate", "--fleet", str(tmp_path / "bad.yaml")]) == 2
     assert "found nothing to run" in capsys.readouterr().err
+
+
+def test_on_a_terminal_it_shows_what_it_is_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = Terminal()
+    with LiveLine(terminal, every_s=0.01) as line:
+        show = _progress(1000, line)
+        show(400)
+        until(lambda: "400 of 1,000 runs have ended · 0 s" in terminal.getvalue())
+        show(1000)
+        until(lambda: "have ended; how a perfect scheduler would do" in terminal.getvalue())
+
+
+def test_ctrl_c_in_a_terminal_is_quiet_in_all_its_processes() -> None:
+    words = [sys.executable, "-m", "paddock", "simulate", "--ram", "64G", "--runs", "5000"]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        until(lambda: len(_group_of(process.pid)) == 2)  # the other one reckons beside it
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=10)
+    assert (process.returncode, out, err) == (130, b"", b"")
+    assert _group_of(process.pid) == []
+
+
+def _group_of(leader: int) -> list[int]:
+    return [int(p.name) for p in Path("/proc").glob("[0-9]*") if _group(int(p.name)) == leader]
+
+
+def _group(pid: int) -> int | None:
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:
+        return None

@@ -211,7 +211,7 @@ def test_text_that_is_no_utf8_is_said_to_be_that() -> None:
 
 
 def test_a_run_may_be_called_anything() -> None:
-    assert path_of("a b/ü?", "log") == "/v1/runs/a%20b%2F%C3%BC%3F/log"
+    assert path_of("a b&ü?", "log") == "/v1/runs/a%20b%26%C3%BC%3F/log"
     assert with_query("/x", all=True, limit=None, follow=False, lines=0) == "/x?all=1&lines=0"
     with pytest.raises(NotFound):
         path_of("")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paddock.core.breaker import Closed, HalfOpen, Open
-from paddock.core.events import BreakerReset, TimePassed
+from paddock.core.events import BreakerReset, SpawnFailed, TimePassed
 from paddock.core.run import Outcome, Priority, Queued
 from tests.kit.factories import a_policy, a_spec
 from tests.kit.yard import Yard, refusals
@@ -46,6 +46,37 @@ def test_three_failures_in_a_minute_open_it() -> None:
     assert isinstance(breaker(yard), Open)
     yard.submit(a_spec("next"), a_spec("other", group="tester"))
     assert yard.live == ["other"]
+
+
+def test_the_tries_of_one_start_are_one_failure_and_only_when_it_is_given_up() -> None:
+    yard = Yard()
+    names = ["r0", "r1", "r2"]
+    yard.submit(*map(a_spec, names))
+    for _ in range(2):
+        for name in names:
+            yard.fail_to_spawn(name)
+        assert breaker(yard) == Closed()
+        yard.advance(20)
+    for number, name in enumerate(names):
+        assert len(breaker(yard).failed_at) == number
+        yard.fail_to_spawn(name)
+        assert yard.outcome(name) is Outcome.SPAWN_FAILED
+    assert isinstance(breaker(yard), Open)
+
+
+def test_a_command_that_cannot_be_started_counts_at_once() -> None:
+    yard = Yard()
+    for number in range(3):
+        yard.submit(a_spec(f"r{number}"))
+        yard.fail_to_spawn(f"r{number}", permanent=True)
+    assert isinstance(breaker(yard), Open)
+
+
+def test_a_probe_that_its_driver_could_not_start_leaves_the_way_to_another() -> None:
+    yard = a_probing_yard()
+    yard.tell(SpawnFailed(yard.now, yard.attempt("p0"), "docker does not answer"))
+    assert isinstance(breaker(yard), HalfOpen)
+    assert yard.live == ["p1"]
 
 
 def test_three_failures_over_more_than_a_minute_do_not() -> None:
