@@ -36,7 +36,8 @@ def ways_taken(desk: ServedDesk) -> list[bool]:
 
 ORDERS: dict[str, Any] = {
     "good": {"runs": (an_agent("good", "sleep=60"),)},
-    "two": {"runs": (an_agent("a"), an_agent("b"))},
+    # Small: those of the first submission may still be at work.
+    "two": {"runs": tuple(an_agent(name, memory_bytes=1 << 28) for name in "ab")},
     "nothing": {"runs": ()},
     "too large": {"runs": (an_agent("big", memory_bytes=1 << 50),)},
     "no command": {"runs": (RunRequest(name="x", command=()),)},
