@@ -87,9 +87,9 @@ def plain_environment() -> dict[str, str]:
 def missing_home(path: Path) -> str | None:
     """What is wrong, where somebody's home would have to be made for this."""
     home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path's own raises without a HOME
-    if home.exists() or not path.is_relative_to(home):
+    if os.path.exists(home) or not path.is_relative_to(home):  # noqa: PTH110 - Path's own may raise
         return None
-    return f"the home directory {home} is not there: set HOME"
+    return f"the home directory {home} is not there, or closed to you: set HOME"
 
 
 def find_places(state: str | None = None) -> Places:

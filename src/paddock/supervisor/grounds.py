@@ -330,22 +330,23 @@ class Grounds:
         an attempt that had its scratch and was not begun gets one of the same name in a moment."""
         for name in self._scratch.names():
             found = _NAME.fullmatch(name)
-            if found is None or (attempt := Attempt(found[1], int(found[2]))) not in attempts:
-                self._scratches.add(self._scratch.set_aside(name))
-                continue
-            self._laid[attempt] = _Laid(name, self._retaken(int(found[3]), attempt.run))
-            self.leaving.takes(attempt)
+            if found is None:
+                self._scratches.add(name)
+            elif (attempt := Attempt(found[1], int(found[2]))) in attempts:
+                self._laid[attempt] = _Laid(name, self._retaken(int(found[3]), attempt.run))
+                self.leaving.takes(attempt)
+            elif (aside := self._scratch.set_aside(name)) is not None:
+                self._scratches.add(aside)
         self._aside(self._tidy, frozenset(attempt.run for attempt in attempts), then=self._leave)
         self._collectors.submit(self._finish)
 
     def _retaken(self, base: int, run: str) -> Block:
         """Without its lock, where another has it by now: the agent was told of it long ago."""
         try:
-            block = self._blocks.retake(base, run)
+            return self._blocks.retake(base, run) or Block(base, 0, ())
         except (OSError, WorkspaceError) as error:
             log.warning("the ports from %d of %s are not held: %s", base, run, error)
-            block = None
-        return block or Block(base, 0, ())
+            return Block(base, 0, ())
 
     def _tidy(self, living: frozenset[str]) -> list[str]:
         self._scratch.sweep()

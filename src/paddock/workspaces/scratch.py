@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from .errors import UnsafePlace
+from .errors import UnsafePlace, WorkspaceError
 from .in_advance import InAdvance
 from .records import check_run
 from .removal import delete_tree, sweep
@@ -64,14 +64,15 @@ class Scratch:
             raise UnsafePlace(f"{path} is no directory; look at it, and remove it by hand")
         return delete_tree(self._top, path)
 
-    def set_aside(self, name: str) -> str:
+    def set_aside(self, name: str) -> str | None:
         """Under a name that nobody is ever given: it may be removed at any time, also when the same
-        attempt has begun once more and has a new one of the old name."""
+        attempt has begun once more and has a new one of the old name. None: it stays, and must not
+        be removed by that name; `make` does that first, or the next daemon."""
         aside = f"left-{uuid.uuid4().hex}"
-        with suppress(OSError):
+        with suppress(OSError, WorkspaceError):
             os.rename(self.path(name), self.path(aside))  # noqa: PTH104 - likewise
             return aside
-        return name
+        return None
 
     def names(self) -> list[str]:
         """All that are there, so that those of ended attempts can go."""

@@ -114,7 +114,7 @@ def test_a_home_that_is_not_there_is_told_and_not_made(
     monkeypatch.delenv("PADDOCK_STATE", raising=False)
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     places = find_places()
-    told = f"the home directory {tmp_path}/nobody is not there: set HOME"
+    told = f"the home directory {tmp_path}/nobody is not there, or closed to you: set HOME"
     with pytest.raises(NoDaemon, match=told):
         ensure_daemon(places)
     with pytest.raises(NotFit, match=told):

@@ -136,6 +136,19 @@ def test_who_was_not_begun_by_a_killed_daemon_keeps_the_scratch_of_its_beginning
     in_a_loop(scenario)
 
 
+def test_odd_things_among_the_scratch_keep_no_daemon_from_beginning(stand: Stand) -> None:
+    async def scenario() -> None:
+        top = stand.directory / "scratch"
+        for name in ("a b", "-", "ä", f"{'x' * 120}.1.p20000"):
+            (top / name).mkdir(parents=True)
+        (top / "b.1.p20480").mkdir()
+        stand.grounds.adopt(())
+        await until(lambda: "b.1.p20480" not in stand.scratches)
+        await until(lambda: not any(name.startswith("left-") for name in stand.scratches))
+
+    in_a_loop(scenario)
+
+
 def test_what_was_not_committed_is_saved_and_the_black_box_says_so(
     stand: Stand, repository: Path
 ) -> None:
