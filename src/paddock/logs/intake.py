@@ -242,9 +242,10 @@ class Intake:
         self._taking.close()
 
     def _leave_inlet(self, attempt: Attempt, inlet: Inlet) -> None:
-        del self._inlets[attempt]
+        # A thread may forget the run in this very moment.
+        self._inlets.pop(attempt, None)
         if self._newest.get(attempt.run) is inlet:
-            del self._newest[attempt.run]
+            self._newest.pop(attempt.run, None)
 
     def _leave(self, attempt: Attempt) -> None:
         """How it was to be kept, unless a later attempt or a packer still goes by it: a run is
